@@ -29,7 +29,7 @@ std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
       {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
-      {"mtu_bytes is", "--mtu is"},
+      {"JoinOptions.sites", "--sites"},     {"mtu_bytes is", "--mtu is"},
   };
   for (const auto& [name, flag] : kNames) {
     for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {

@@ -82,6 +82,14 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
   const auto host = first_of({"MASTER_ADDR"});
   const auto port = first_of({"MASTER_PORT"});
   if (!host || !port) {
+    const bool names_switches =
+        !options.switches.empty() || (options.use_environment && first_of({"INFOLD_SWITCHES"}));
+    if (names_switches) {
+      return invalid(
+          "sites is workers, so no switch is asked, and no place to meet is set: set "
+          "JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0. Beside an emulator "
+          "set JoinOptions.sites or INFOLD_SITES to mixed");
+    }
     return invalid(
         "no switch and no place to meet: set JoinOptions.switches or INFOLD_SWITCHES to join "
         "switches, or JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0");

@@ -64,6 +64,19 @@ TEST(Environment, SaysWhereTensorsAreSummed) {
   unsetenv("INFOLD_SITES");
 }
 
+TEST(Environment, SaysThatWorkersAskNoSwitch) {
+  JoinOptions given = options_of(0, 2);
+  given.sites = Sites::workers;
+  const auto message = [&given] { return api::complete_from_environment(given).error().message; };
+  EXPECT_THAT(message(), HasSubstr("no switch and no place to meet"));
+  given.switches = {"a:1"};
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  given.switches.clear();
+  setenv("INFOLD_SWITCHES", "a:1", 1);
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  unsetenv("INFOLD_SWITCHES");
+}
+
 // Also for programs that have read the rest, since the log has no option.
 TEST(Environment, SaysWhatIsLogged) {
   JoinOptions given = options_of(0, 2);
