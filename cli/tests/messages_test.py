@@ -170,9 +170,12 @@ def refuses_places_that_no_job_has(infold, folder):
             (("--racks", "2"), "--ranks 12: ranks that sum are emulated without racks and hosts"),
             (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
             (("--switches", "2"), "--switches needs --sites mixed"),
+            (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
             (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
             (("--plan", "absent.plan"), "--sites excludes --plan")):
         refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
+    refused(infold, folder, (*emulate, "--switches", "2", "--switch-weight", "2"), 2,
+            "--switch-weight needs --sites mixed: with switches")
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
