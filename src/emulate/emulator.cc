@@ -86,7 +86,9 @@ std::optional<control::Refusal> Emulator::find_obstacle(const control::JobTerms&
   const auto difference = find_difference(*wanted, control::plan_of_sites(terms));
   if (!difference) return std::nullopt;
   return control::Refusal{control::RefusalReason::invalid,
-                          "the job of these ranks has " + *difference + " (--plan)", -1};
+                          "the job of these ranks has " + difference->text + " (--plan); " +
+                              difference->remedy,
+                          -1};
 }
 
 control::Answer<void> Emulator::start_job(const control::JobTerms& terms) {

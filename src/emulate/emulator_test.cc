@@ -192,7 +192,8 @@ TEST(Emulator, RefusesAJobThatCannotHaveThePlan) {
   options.switches = {emulator->address().text()};
   const Result<Communicator> joined = Communicator::join(options);
   ASSERT_FALSE(joined.has_value());
-  EXPECT_THAT(joined.error().message, HasSubstr("bulk_slots=448, and the plan has 1000"));
+  EXPECT_THAT(joined.error().message,
+              HasSubstr("bulk_slots=448, and the plan has 1000 (--plan); write the job's value"));
 }
 
 TEST(Emulator, EveryCollectiveHasItsResult) {
