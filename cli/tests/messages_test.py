@@ -141,6 +141,15 @@ def says_why_an_address_cannot_be_had(infold, folder):
                       ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", place)):
             said, _ = refused(infold, folder, words, 1, f"{place}: the address is in use")
             check(len(said.splitlines()) == 1, f"{words}: {said}")
+    emulate = ("emulate", "--ranks", "4", "--sites", "workers", "--listen")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        refused(infold, folder, (*emulate, f"127.0.0.1:{port - 2}"), 1,
+                f"bind 127.0.0.1:{port}: the address is in use; 4 ports from {port - 2} on")
+    refused(infold, folder, (*emulate, "127.0.0.1:65533"), 1,
+            "127.0.0.1:65533: 4 ports are needed from this one on, and the last port is 65535; "
+            "choose 65532 or a lower one")
     low = "127.0.0.1:1"
     if int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
         print("  low ports need no privilege here")
