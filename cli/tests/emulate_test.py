@@ -127,6 +127,15 @@ def a_lost_rank_ends_the_job(infold, case):
         emulated.interrupt()
 
 
+def says_what_cannot_be_generated(infold, case):
+    with emulator(infold, case) as emulated:
+        for rank in ranks(infold, emulated.address, case, "--bytes", "40KB", "--layout", "blocks"):
+            ends_with_an_error(rank, "or the emulator's log if the rank is emulated")
+        emulated.process.send_signal(signal.SIGINT)
+        _, log = emulated.process.communicate(timeout=SECONDS)
+        check("digits, blocks, rows" in log and "--values zeros" in log, log)
+
+
 def main():
     infold = sys.argv[1]
     failures = 0
@@ -145,7 +154,8 @@ def main():
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),
                      Case("--plan", str(of_ranks), join=sums)):
-            for test in (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job):
+            tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
+            for test in tests if case.options else (*tests, says_what_cannot_be_generated):
                 problem = ""
                 try:
                     test(infold, case)

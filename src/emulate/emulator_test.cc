@@ -343,6 +343,7 @@ TEST(Emulator, RefusesWhatItCannotGenerate) {
     std::vector<float> tensor(3000, 1.5F);
     const auto done = comm.all_reduce(std::span(tensor), {.wire = WireFormat::fixed32}).wait();
     ASSERT_FALSE(done.has_value());
+    EXPECT_THAT(done.error().message, HasSubstr("or the emulator's log if the rank is emulated"));
   });
 }
 
