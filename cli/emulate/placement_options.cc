@@ -75,6 +75,12 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
         sites_));
   }
   if (const auto fault = emulate::find_fault(placement, ranks)) {
+    if (placement.ranks_sum && racks_) {
+      return tl::unexpected(fmt::format("--racks {}: {}", *racks_, *fault));
+    }
+    if (placement.ranks_sum && switches_ && ranks < core::Stripe::kSitesMax) {
+      return tl::unexpected(fmt::format("--switches {}: {}", *switches_, *fault));
+    }
     return tl::unexpected(fmt::format("--ranks {}: {} ({})", ranks, *fault,
                                       placement.ranks_sum ? "--sites" : "--racks"));
   }

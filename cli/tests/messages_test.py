@@ -176,7 +176,7 @@ def refuses_places_that_no_job_has(infold, folder):
     refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
     for words, why in (
-            (("--racks", "2"), "--ranks 12: ranks that sum are emulated without racks and hosts"),
+            (("--racks", "2"), "--racks 2: ranks that sum are emulated without racks and hosts"),
             (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
             (("--switches", "2"), "--switches needs --sites mixed"),
             (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
@@ -187,6 +187,8 @@ def refuses_places_that_no_job_has(infold, folder):
             "--switch-weight needs --sites mixed: with switches")
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--switches", "53"), 2,
+            "--switches 53: 65 sites, of which each rank brings one")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
             "--plan absent.plan: cannot read the file: No such file")
     plan = pathlib.Path(folder) / "job.plan"
