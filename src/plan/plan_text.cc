@@ -282,6 +282,7 @@ tl::expected<Plan, std::string> read_plan(std::string_view text) {
   bool has_plan = false;
   for (int number = 1; !text.empty(); ++number) {
     std::string_view line = take(text, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
     line = take(line, '#');
     const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
     line.remove_prefix(begin);

@@ -63,6 +63,16 @@ TEST(PlanText, FieldsThatAreLeftOutHaveTheirDefaults) {
   EXPECT_EQ(*read, plan);
 }
 
+TEST(PlanText, LinesMayEndAsOnWindows) {
+  std::string text = write_plan(plan_of_eight()) + "# the end\n";
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) {
+    text.replace(at, 1, "\r\n");
+  }
+  const auto read = read_plan(text + "\r\n");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, plan_of_eight());
+}
+
 struct Bad {
   const char* name;
   const char* text;
