@@ -196,6 +196,8 @@ def refuses_places_that_no_job_has(infold, folder):
             ("plan world=4\ntree\naggregator children=0,1,2,3\n", "it is for 4 ranks"),
             ("plan world=12\ntree\naggregator children=0,1\n", "ranks end before 2"),
             ("plan world=12\nbush\n", "line 2: 'bush' must be"),
+            ("plan\ntree\naggregator children=0,1\n", "needs world=N, the number of ranks"),
+            ("plan world=12 world=4\n", "line 1: a second 'world'; write one"),
             ("plan world=12\ntree\naggregator place=rank rank=0 "
              "children=0,1,2,3,4,5,6,7,8,9,10,11\n", "1 of 12 ranks sum; either all do, or none"),
             ("plan world=12\ntree\naggregator children=0-5:1,6-11:2\n"
