@@ -233,7 +233,7 @@ class Emulate final : public Command {
     output.log(
         "infold emulate: it did not keep pace: one packet of a hundred was late by {:.1f} us "
         "or more, and {:.1f} us are allowed. Sums are right; times do not count. Emulate "
-        "fewer ranks or slower links\n",
+        "fewer ranks, slower links or a longer round trip (--rtt-us)\n",
         p99, allowed);
     return ExitCode::kFailed;
   }
