@@ -136,6 +136,17 @@ def says_what_cannot_be_generated(infold, case):
         check("digits, blocks, rows" in log and "--values zeros" in log, log)
 
 
+def logs_the_ranks_that_it_refuses(infold, case):
+    with emulator(infold, case) as emulated:
+        for rank in ranks(infold, emulated.address, case, "--sites", "mixed"):
+            ends_with_an_error(rank, "sums a share, and emulated ranks do not")
+        emulated.process.send_signal(signal.SIGINT)
+        _, log = emulated.process.communicate(timeout=SECONDS)
+        for rank in range(REAL):
+            check(f"rank {rank} sums a share" in log, log)
+        check(log.count("join_refused") == REAL, log)
+
+
 def main():
     infold = sys.argv[1]
     failures = 0
@@ -155,7 +166,9 @@ def main():
                           join=(*sums, "--worker-weight", "2")),
                      Case("--plan", str(of_ranks), join=sums)):
             tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
-            for test in tests if case.options else (*tests, says_what_cannot_be_generated):
+            if not case.options:
+                tests = (*tests, says_what_cannot_be_generated, logs_the_ranks_that_it_refuses)
+            for test in tests:
                 problem = ""
                 try:
                     test(infold, case)
