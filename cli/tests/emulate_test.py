@@ -117,7 +117,7 @@ def ends_during_calls(infold, case):
     with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
         emulated.interrupt()
         for rank in real:
-            ends_with_an_error(rank)
+            ends_with_an_error(rank, "" if "--switch" in case.options else emulated.address)
 
 
 def a_lost_rank_ends_the_job(infold, case):
