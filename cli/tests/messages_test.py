@@ -93,6 +93,9 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
                         "job 1 has 65 workers, and the cluster has 64 hosts")):
         path.write_bytes(text)
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
+    os.mkfifo(pathlib.Path(folder) / "pipe.csv")
+    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is no regular file")
+    refused(infold, folder, ("emulate", "--plan", "pipe.csv"), 2, "--plan pipe.csv: it is no")
     refused(infold, folder, ("mix", "--slots", "8", "--shares", "9"), 2,
             "8 slots cannot be divided in 9 shares")
     refused(infold, folder, ("mix", "--perfetto", "mix.json"), 2, "name its --scheduler")
