@@ -226,6 +226,24 @@ TEST(Emulator, EveryCollectiveHasItsResult) {
   });
 }
 
+// Rank 0 knows the size of such a call's last part when the first part has its sum.
+TEST(Emulator, CallsThatAreSizedLaterHaveTheirSums) {
+  const auto emulator = start({.ranks = 5, .real = 2, .values = Values::zeros});
+  run_real(*emulator, 2, 5, [](Communicator& comm) {
+    for (const CallOptions& options :
+         {CallOptions{.layout = Layout::blocks}, CallOptions{.wire = WireFormat::digits}}) {
+      std::vector<float> tensor(20'000);
+      for (std::size_t i = 5000; i < 7000; ++i) tensor[i] = 1.5F;
+      for (int call = 0; call < 3; ++call) {
+        std::vector<float> sum = tensor;
+        const auto done = comm.all_reduce(std::span(sum), options).wait();
+        ASSERT_TRUE(done.has_value()) << done.error().message;
+        for (std::size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2 * tensor[i]) << i;
+      }
+    }
+  });
+}
+
 // Noise, packets of emulated ranks, results, and probes with nobody behind them.
 void expect_sums_beside_strangers(const Placement& placement, Sites sites) {
   const auto emulator =
