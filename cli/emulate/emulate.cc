@@ -124,10 +124,10 @@ class Emulate final : public Command {
     emulation_.lag = std::move(*lag);
     complete();
     const double processor_begun = lab::process_s();
-    const base::Result<std::unique_ptr<emulate::Emulation>> emulator = start();
+    const emulate::Started<std::unique_ptr<emulate::Emulation>> emulator = start();
     if (!emulator) {
-      output.log("infold emulate: {} {}: {}\n", emulator.error().where, listen_,
-                 emulator.error().detail);
+      const emulate::StartError& why = emulator.error();
+      output.log("infold emulate: {} {}: {}\n", why.where, why.address.text(), why.detail);
       return ExitCode::kFailed;
     }
     announce(output, **emulator);
@@ -137,7 +137,7 @@ class Emulate final : public Command {
   }
 
  private:
-  base::Result<std::unique_ptr<emulate::Emulation>> start() const {
+  emulate::Started<std::unique_ptr<emulate::Emulation>> start() const {
     if (emulation_.real_switch.is_set()) return emulate::SwitchEmulator::start(emulation_);
     return emulate::Emulator::start(emulation_);
   }
@@ -233,7 +233,7 @@ class Emulate final : public Command {
     output.log(
         "infold emulate: it did not keep pace: one packet of a hundred was late by {:.1f} us "
         "or more, and {:.1f} us are allowed. Sums are right; times do not count. Emulate "
-        "fewer ranks or slower links\n",
+        "fewer ranks, slower links or a longer round trip (--rtt-us)\n",
         p99, allowed);
     return ExitCode::kFailed;
   }

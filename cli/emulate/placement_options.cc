@@ -39,7 +39,8 @@ void PlacementOptions::declare(Options& options) {
                  "join with --sites mixed in either case, with the weight that all ranks have");
   options.whole<std::uint16_t>(
       "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
-      "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed");
+      "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed; 1 if it "
+      "is left out");
   options.text("--plan", plan_,
                "File with the plan that each job must have, in place of racks, hosts, switches and "
                "sites",
@@ -63,11 +64,23 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
   emulate::Placement placement;
   if (racks_) placement.racks = emulate::even_ranges(ranks, *racks_);
   placement.ranks_sum = sites_ != "switches";
-  placement.weights.assign(sites_ == "workers" ? 0 : switches_.value_or(1), switch_weight_);
+  placement.weights.assign(sites_ == "workers" ? 0 : switches_.value_or(1),
+                           switch_weight_.value_or(1));
   if (sites_ == "workers" && switches_) {
     return tl::unexpected(std::string("--switches needs --sites mixed: with workers, none sums"));
   }
+  if (sites_ != "mixed" && switch_weight_) {
+    return tl::unexpected(fmt::format(
+        "--switch-weight needs --sites mixed: with {}, no switch has another share than the rest",
+        sites_));
+  }
   if (const auto fault = emulate::find_fault(placement, ranks)) {
+    if (placement.ranks_sum && racks_) {
+      return tl::unexpected(fmt::format("--racks {}: {}", *racks_, *fault));
+    }
+    if (placement.ranks_sum && switches_ && ranks < core::Stripe::kSitesMax) {
+      return tl::unexpected(fmt::format("--switches {}: {}", *switches_, *fault));
+    }
     return tl::unexpected(fmt::format("--ranks {}: {} ({})", ranks, *fault,
                                       placement.ranks_sum ? "--sites" : "--racks"));
   }

@@ -30,7 +30,7 @@ class PlacementOptions {
   std::optional<std::uint32_t> hosts_;
   std::optional<std::uint32_t> switches_;
   std::string sites_ = "switches";
-  std::uint16_t switch_weight_ = 1;
+  std::optional<std::uint16_t> switch_weight_;
   std::string plan_;
 };
 

@@ -29,7 +29,7 @@ std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
       {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
-      {"mtu_bytes is", "--mtu is"},
+      {"JoinOptions.sites", "--sites"},     {"mtu_bytes is", "--mtu is"},
   };
   for (const auto& [name, flag] : kNames) {
     for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
@@ -56,7 +56,8 @@ void JoinFlags::declare(Options& options) {
       "--world", world_, {1, core::kWorldMax},
       "Number of ranks; else $INFOLD_WORLD, $WORLD_SIZE or the launcher's variable");
   options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
-                 "Where tensors are summed: at switches, at workers, or at both (mixed)");
+                 "Where tensors are summed: at switches, at workers, or at both (mixed); auto "
+                 "follows $INFOLD_SITES");
   options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
                           "Weight of each switch with --sites mixed, as infold plan prints it");
   options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},

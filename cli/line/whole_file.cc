@@ -15,9 +15,19 @@ std::string reason_of(int error) {
   return std::error_code(error == 0 ? ENOENT : error, std::generic_category()).message();
 }
 
+// A pipe without a writer would block, also before a signal. One that the caller has opened has a
+// writer: standard input, or a shell's <(command). A folder fails when it is read.
+bool may_block(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  const bool is_open = path == "/dev/stdin" || path.starts_with("/dev/fd/");
+  return std::filesystem::is_other(status) && !is_open;
+}
+
 }  // namespace
 
 tl::expected<std::string, std::string> read_file(const std::string& path, std::size_t bytes_max) {
+  if (may_block(path)) return tl::unexpected(std::string("it is no regular file"));
   std::ifstream file(path, std::ios::binary);
   std::string text(bytes_max + 1, '\0');
   // A folder can be opened, and fails at the first byte.

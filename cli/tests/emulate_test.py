@@ -40,11 +40,12 @@ def check(condition, text):
 
 
 class Case:
-    """The options of an emulator, and those of the ranks that join it."""
+    """The options of an emulator, and the options and variables of the ranks that join it."""
 
-    def __init__(self, *options, join=()):
+    def __init__(self, *options, join=(), **variables):
         self.options = options
         self.join = join
+        self.variables = variables
 
 
 class Program:
@@ -78,7 +79,8 @@ def ranks(infold, address, case, *options):
     return [subprocess.Popen([infold, "bench", "allreduce", "--switch", address, "--rank",
                               str(rank), "--world", str(RANKS), "--shared-memory", "off",
                               *case.join, *options],
-                             text=True, env=ALONE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                             text=True, env=ALONE | case.variables, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
             for rank in range(REAL)]
 
 
@@ -115,7 +117,7 @@ def ends_during_calls(infold, case):
     with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
         emulated.interrupt()
         for rank in real:
-            ends_with_an_error(rank)
+            ends_with_an_error(rank, "" if "--switch" in case.options else emulated.address)
 
 
 def a_lost_rank_ends_the_job(infold, case):
@@ -123,6 +125,26 @@ def a_lost_rank_ends_the_job(infold, case):
         real[1].kill()
         ends_with_an_error(real[0], "rank 1")
         emulated.interrupt()
+
+
+def says_what_cannot_be_generated(infold, case):
+    with emulator(infold, case) as emulated:
+        for rank in ranks(infold, emulated.address, case, "--bytes", "40KB", "--layout", "blocks"):
+            ends_with_an_error(rank, "or the emulator's log if the rank is emulated")
+        emulated.process.send_signal(signal.SIGINT)
+        _, log = emulated.process.communicate(timeout=SECONDS)
+        check("digits, blocks, rows" in log and "--values zeros" in log, log)
+
+
+def logs_the_ranks_that_it_refuses(infold, case):
+    with emulator(infold, case) as emulated:
+        for rank in ranks(infold, emulated.address, case, "--sites", "mixed"):
+            ends_with_an_error(rank, "sums a share, and emulated ranks do not")
+        emulated.process.send_signal(signal.SIGINT)
+        _, log = emulated.process.communicate(timeout=SECONDS)
+        for rank in range(REAL):
+            check(f"rank {rank} sums a share" in log, log)
+        check(log.count("join_refused") == REAL, log)
 
 
 def main():
@@ -138,11 +160,15 @@ def main():
         sums = ("--sites", "mixed")
         for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
                      Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
-                     Case("--switch", switch.address), Case("--sites", "workers", join=sums),
+                     Case("--switch", switch.address),
+                     Case("--sites", "workers", INFOLD_SITES="mixed"),
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),
                      Case("--plan", str(of_ranks), join=sums)):
-            for test in (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job):
+            tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
+            if not case.options:
+                tests = (*tests, says_what_cannot_be_generated, logs_the_ranks_that_it_refuses)
+            for test in tests:
                 problem = ""
                 try:
                     test(infold, case)

@@ -49,6 +49,9 @@ def names_flags_that_are_missing(infold, folder):
                       "set --switch or INFOLD_SWITCHES", "--rendezvous or INFOLD_RENDEZVOUS")
     check("JoinOptions" not in said, said)
     refused(infold, folder, ("verify",), 1, "no rank: set --rank")
+    refused(infold, folder, (*bench, "--rank", "0", "--world", "2", "--sites", "workers",
+                             "--switch", "127.0.0.1:9"), 1,
+            "sites is workers, so no switch is asked", "set --sites or INFOLD_SITES to mixed")
 
 
 def names_what_is_wrong_with_a_method(infold, folder):
@@ -90,6 +93,9 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
                         "job 1 has 65 workers, and the cluster has 64 hosts")):
         path.write_bytes(text)
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
+    os.mkfifo(pathlib.Path(folder) / "pipe.csv")
+    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is no regular file")
+    refused(infold, folder, ("emulate", "--plan", "pipe.csv"), 2, "--plan pipe.csv: it is no")
     refused(infold, folder, ("mix", "--slots", "8", "--shares", "9"), 2,
             "8 slots cannot be divided in 9 shares")
     refused(infold, folder, ("mix", "--perfetto", "mix.json"), 2, "name its --scheduler")
@@ -138,6 +144,15 @@ def says_why_an_address_cannot_be_had(infold, folder):
                       ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", place)):
             said, _ = refused(infold, folder, words, 1, f"{place}: the address is in use")
             check(len(said.splitlines()) == 1, f"{words}: {said}")
+    emulate = ("emulate", "--ranks", "4", "--sites", "workers", "--listen")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        refused(infold, folder, (*emulate, f"127.0.0.1:{port - 2}"), 1,
+                f"bind 127.0.0.1:{port}: the address is in use; 4 ports from {port - 2} on")
+    refused(infold, folder, (*emulate, "127.0.0.1:65533"), 1,
+            "127.0.0.1:65533: 4 ports are needed from this one on, and the last port is 65535; "
+            "choose 65532 or a lower one")
     low = "127.0.0.1:1"
     if int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
         print("  low ports need no privilege here")
@@ -164,14 +179,19 @@ def refuses_places_that_no_job_has(infold, folder):
     refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
     for words, why in (
-            (("--racks", "2"), "--ranks 12: ranks that sum are emulated without racks and hosts"),
+            (("--racks", "2"), "--racks 2: ranks that sum are emulated without racks and hosts"),
             (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
             (("--switches", "2"), "--switches needs --sites mixed"),
+            (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
             (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
             (("--plan", "absent.plan"), "--sites excludes --plan")):
         refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
+    refused(infold, folder, (*emulate, "--switches", "2", "--switch-weight", "2"), 2,
+            "--switch-weight needs --sites mixed: with switches")
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--switches", "53"), 2,
+            "--switches 53: 65 sites, of which each rank brings one")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
             "--plan absent.plan: cannot read the file: No such file")
     plan = pathlib.Path(folder) / "job.plan"
@@ -179,6 +199,8 @@ def refuses_places_that_no_job_has(infold, folder):
             ("plan world=4\ntree\naggregator children=0,1,2,3\n", "it is for 4 ranks"),
             ("plan world=12\ntree\naggregator children=0,1\n", "ranks end before 2"),
             ("plan world=12\nbush\n", "line 2: 'bush' must be"),
+            ("plan\ntree\naggregator children=0,1\n", "needs world=N, the number of ranks"),
+            ("plan world=12 world=4\n", "line 1: a second 'world'; write one"),
             ("plan world=12\ntree\naggregator place=rank rank=0 "
              "children=0,1,2,3,4,5,6,7,8,9,10,11\n", "1 of 12 ranks sum; either all do, or none"),
             ("plan world=12\ntree\naggregator children=0-5:1,6-11:2\n"

@@ -45,9 +45,9 @@ struct JoinOptions {
   int rank = -1;    // INFOLD_RANK, RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID
   int world = 0;    // INFOLD_WORLD, WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_NTASKS
 
-  Sites sites = Sites::automatic;
-  int switch_weight = 1;  // of each switch's site, of Sites::mixed; 1 to 64
-  int worker_weight = 1;  // of each worker's site, likewise
+  Sites sites = Sites::automatic;  // INFOLD_SITES: automatic, switches, workers or mixed
+  int switch_weight = 1;           // of each switch's site, of Sites::mixed; 1 to 64
+  int worker_weight = 1;           // of each worker's site, likewise
 
   // The local address that packets leave from, and so the interface. If empty: among the interfaces
   // that reach the first switch, or rank 0, the fastest; among equals the nearest by a TCP

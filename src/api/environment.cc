@@ -82,6 +82,14 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
   const auto host = first_of({"MASTER_ADDR"});
   const auto port = first_of({"MASTER_PORT"});
   if (!host || !port) {
+    const bool names_switches =
+        !options.switches.empty() || (options.use_environment && first_of({"INFOLD_SWITCHES"}));
+    if (names_switches) {
+      return invalid(
+          "sites is workers, so no switch is asked, and no place to meet is set: set "
+          "JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0. Beside an emulator "
+          "set JoinOptions.sites or INFOLD_SITES to mixed");
+    }
     return invalid(
         "no switch and no place to meet: set JoinOptions.switches or INFOLD_SWITCHES to join "
         "switches, or JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0");
@@ -91,6 +99,23 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
   const bool is_bare_ipv6 = host->second.find(':') != std::string::npos;
   options.rendezvous =
       (is_bare_ipv6 ? "[" + host->second + "]" : host->second) + ":" + std::to_string(*number + 1);
+  return std::nullopt;
+}
+
+std::optional<Error> settle_sites(JoinOptions& options) {
+  const auto given = first_of({"INFOLD_SITES"});
+  const bool is_open = options.use_environment && options.sites == Sites::automatic;
+  if (!given || !is_open) return std::nullopt;
+  if (given->second == "switches") {
+    options.sites = Sites::switches;
+  } else if (given->second == "workers") {
+    options.sites = Sites::workers;
+  } else if (given->second == "mixed") {
+    options.sites = Sites::mixed;
+  } else if (given->second != "automatic") {
+    return invalid("INFOLD_SITES is '" + given->second +
+                   "'; allowed: automatic, switches, workers and mixed");
+  }
   return std::nullopt;
 }
 
@@ -219,6 +244,7 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.address.empty() && options.use_environment) {
     if (const auto address = first_of({"INFOLD_ADDRESS"})) options.address = address->second;
   }
+  if (auto error = settle_sites(options)) return tl::unexpected(*error);
   const bool may_have_switches = options.sites != Sites::workers && options.use_environment;
   if (options.switches.empty() && may_have_switches) {
     if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);

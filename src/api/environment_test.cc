@@ -5,6 +5,7 @@
 #include "api/environment.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,6 +37,44 @@ TEST(Environment, SaysWhetherMemoryIsShared) {
               HasSubstr("INFOLD_SHARED_MEMORY is 'yes'; allowed: auto, off and always"));
   unsetenv("INFOLD_SHARED_MEMORY");
   unsetenv("INFOLD_HOST");
+}
+
+TEST(Environment, SaysWhereTensorsAreSummed) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  given.switches = {"a:1"};
+  given.sites = Sites::automatic;
+  const auto completed = [&given] { return api::complete_from_environment(given); };
+  EXPECT_EQ(completed()->sites, Sites::switches);
+  const std::pair<const char*, Sites> named[] = {{"mixed", Sites::mixed},
+                                                 {"workers", Sites::workers},
+                                                 {"switches", Sites::switches},
+                                                 {"automatic", Sites::switches}};
+  for (const auto& [name, sites] : named) {
+    setenv("INFOLD_SITES", name, 1);
+    EXPECT_EQ(completed()->sites, sites) << name;
+  }
+  setenv("INFOLD_SITES", "mixed", 1);
+  given.sites = Sites::switches;
+  EXPECT_EQ(completed()->sites, Sites::switches) << "what the caller says counts";
+  given.sites = Sites::automatic;
+  setenv("INFOLD_SITES", "nowhere", 1);
+  EXPECT_THAT(completed().error().message,
+              HasSubstr("INFOLD_SITES is 'nowhere'; allowed: automatic, switches, workers and"));
+  unsetenv("INFOLD_SITES");
+}
+
+TEST(Environment, SaysThatWorkersAskNoSwitch) {
+  JoinOptions given = options_of(0, 2);
+  given.sites = Sites::workers;
+  const auto message = [&given] { return api::complete_from_environment(given).error().message; };
+  EXPECT_THAT(message(), HasSubstr("no switch and no place to meet"));
+  given.switches = {"a:1"};
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  given.switches.clear();
+  setenv("INFOLD_SWITCHES", "a:1", 1);
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  unsetenv("INFOLD_SWITCHES");
 }
 
 // Also for programs that have read the rest, since the log has no option.
@@ -83,6 +122,7 @@ TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
   setenv("INFOLD_REJOIN", "0", 1);
   setenv("INFOLD_ADDRESS", "10.9.9.9", 1);
   setenv("INFOLD_SWITCHES", "a:1", 1);
+  setenv("INFOLD_SITES", "switches", 1);
   JoinOptions given = options_of(0, 2);
   given.rendezvous = "10.0.0.9:1";
   given.use_environment = false;
@@ -94,7 +134,7 @@ TEST(Environment, IsLeftAloneByProgramsThatHaveReadIt) {
   EXPECT_EQ(settled->address, "");
   EXPECT_EQ(settled->sites, Sites::workers);
   for (const char* name : {"INFOLD_SHARED_MEMORY", "INFOLD_VERIFY", "INFOLD_REJOIN",
-                           "INFOLD_ADDRESS", "INFOLD_SWITCHES"}) {
+                           "INFOLD_ADDRESS", "INFOLD_SWITCHES", "INFOLD_SITES"}) {
     unsetenv(name);
   }
 }

@@ -147,8 +147,8 @@ const char* EmulatedJob::find_obstacle(const control::TransferNote& note) const 
   if (note.after > counters_.transfers) return "rank 0 tells a transfer after one that is to come";
   if (note.elements > kElementsMax) return "rank 0 tells a transfer that no memory holds";
   if (options_.values == Values::generated && note.elements > 0 && !codec_of_generated(note)) {
-    return "a call of fixed32, digits, rows or compressed gradients has no generated values; start "
-           "the emulator with --values zeros";
+    return "a call of fixed32, digits, blocks, rows or compressed gradients has no generated "
+           "values; start the emulator with --values zeros";
   }
   return nullptr;
 }

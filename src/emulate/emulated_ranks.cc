@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "control/control_event.h"
 #include "control/rank_listener.h"
 
 namespace infold::emulate {
@@ -42,6 +43,17 @@ std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
   if (why.empty()) return std::nullopt;
   return Refusal{RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
                  static_cast<int>(hello.rank)};
+}
+
+void log_refused(const Hello& hello, const Refusal& refusal) {
+  control::ControlEvent event;
+  event.kind = control::ControlEvent::refused;
+  event.job = hello.job;
+  event.world = hello.world;
+  event.rank = static_cast<int>(hello.rank);
+  event.peer = hello.peer;
+  event.reason = refusal.message;
+  control::log_event(event);
 }
 
 ReadyReport report_of_emulated(const ReadyReport& real, std::uint32_t first) {
@@ -163,6 +175,7 @@ Hello EmulatedRanks::placed(const Hello& hello) const {
 control::Registrar::Entry EmulatedRanks::enter(const Hello& hello,
                                                std::shared_ptr<control::RankListener> listener) {
   if (const auto refusal = refuse_rank(hello, counts())) {
+    log_refused(hello, *refusal);
     listener->refused(*refusal);
     return Entry{};
   }

@@ -29,6 +29,8 @@ struct RankCounts {
 };
 // Why no real rank may say so, or nothing.
 std::optional<control::Refusal> refuse_rank(const control::Hello& hello, RankCounts counts);
+// One line of the log, as the registry has it for the ranks that it refuses.
+void log_refused(const control::Hello& hello, const control::Refusal& refusal);
 // What emulated ranks report, of which this one is the first, where a real rank reports this. They
 // share no memory.
 control::ReadyReport report_of_emulated(const control::ReadyReport& real, std::uint32_t first);

@@ -19,22 +19,24 @@ constexpr int kPortTries = 16;
 
 }  // namespace
 
-base::Result<std::unique_ptr<Emulator>> Emulator::start(const EmulationOptions& options) {
+Started<std::unique_ptr<Emulator>> Emulator::start(const EmulationOptions& options) {
   for (int tries = options.listen.port() == 0 ? kPortTries : 1;; --tries) {
     auto portals = PortalServer::open(options);
     if (!portals) return tl::unexpected(portals.error());
     std::unique_ptr<Emulator> emulator(new Emulator(options, std::move(*portals)));
-    const base::Result<void> listens = emulator->listen();
+    const Started<void> listens = emulator->listen();
     if (listens) return emulator;
     if (tries == 1) return tl::unexpected(listens.error());
   }
 }
 
-base::Result<void> Emulator::listen() {
+Started<void> Emulator::listen() {
   io::SocketAddress control = options_.listen;
   control.set_port(address_.port());
   auto server = control::ControlServer::start(control, *ranks_);
-  if (!server) return tl::unexpected(server.error());
+  if (!server) {
+    return tl::unexpected(StartError{server.error().where, server.error().detail, control});
+  }
   control_ = std::move(*server);
   return {};
 }
@@ -85,8 +87,9 @@ std::optional<control::Refusal> Emulator::find_obstacle(const control::JobTerms&
   if (!wanted) return std::nullopt;
   const auto difference = find_difference(*wanted, control::plan_of_sites(terms));
   if (!difference) return std::nullopt;
-  return control::Refusal{control::RefusalReason::invalid,
-                          "the job of these ranks has " + *difference + " (--plan)", -1};
+  return control::Refusal{
+      control::RefusalReason::invalid,
+      "the job of these ranks has " + difference->text + " (--plan); " + difference->remedy, -1};
 }
 
 control::Answer<void> Emulator::start_job(const control::JobTerms& terms) {

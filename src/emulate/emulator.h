@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/result.h"
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
 #include "emulate/emulated_ranks.h"
@@ -25,7 +24,7 @@ class Emulator final : public Emulation, public control::Plane {
  public:
   // The error says why an address cannot be used. Requires: 1 <= real < ranks; the placement has no
   // fault (emulate/placement.h).
-  static base::Result<std::unique_ptr<Emulator>> start(const EmulationOptions& options);
+  static Started<std::unique_ptr<Emulator>> start(const EmulationOptions& options);
   ~Emulator() override;
 
   io::SocketAddress address() const override { return address_; }
@@ -43,7 +42,7 @@ class Emulator final : public Emulation, public control::Plane {
  private:
   Emulator(const EmulationOptions& options, std::unique_ptr<PortalServer> portals);
 
-  base::Result<void> listen();
+  Started<void> listen();
   std::vector<control::SiteAddress> sites_of(std::uint32_t real_rank) const;
   std::optional<control::Refusal> find_obstacle(const control::JobTerms& terms) const;
 

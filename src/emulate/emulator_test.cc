@@ -192,7 +192,8 @@ TEST(Emulator, RefusesAJobThatCannotHaveThePlan) {
   options.switches = {emulator->address().text()};
   const Result<Communicator> joined = Communicator::join(options);
   ASSERT_FALSE(joined.has_value());
-  EXPECT_THAT(joined.error().message, HasSubstr("bulk_slots=448, and the plan has 1000"));
+  EXPECT_THAT(joined.error().message,
+              HasSubstr("bulk_slots=448, and the plan has 1000 (--plan); write the job's value"));
 }
 
 TEST(Emulator, EveryCollectiveHasItsResult) {
@@ -222,6 +223,24 @@ TEST(Emulator, EveryCollectiveHasItsResult) {
     std::vector<float> fixed(3000, 1.5F);
     done(comm.all_reduce(std::span(fixed), {.wire = WireFormat::fixed32}));
     EXPECT_EQ(fixed, std::vector<float>(3000, 3));
+  });
+}
+
+// Rank 0 knows the size of such a call's last part when the first part has its sum.
+TEST(Emulator, CallsThatAreSizedLaterHaveTheirSums) {
+  const auto emulator = start({.ranks = 5, .real = 2, .values = Values::zeros});
+  run_real(*emulator, 2, 5, [](Communicator& comm) {
+    for (const CallOptions& options :
+         {CallOptions{.layout = Layout::blocks}, CallOptions{.wire = WireFormat::digits}}) {
+      std::vector<float> tensor(20'000);
+      for (std::size_t i = 5000; i < 7000; ++i) tensor[i] = 1.5F;
+      for (int call = 0; call < 3; ++call) {
+        std::vector<float> sum = tensor;
+        const auto done = comm.all_reduce(std::span(sum), options).wait();
+        ASSERT_TRUE(done.has_value()) << done.error().message;
+        for (std::size_t i = 0; i < sum.size(); ++i) ASSERT_EQ(sum[i], 2 * tensor[i]) << i;
+      }
+    }
   });
 }
 
@@ -342,6 +361,7 @@ TEST(Emulator, RefusesWhatItCannotGenerate) {
     std::vector<float> tensor(3000, 1.5F);
     const auto done = comm.all_reduce(std::span(tensor), {.wire = WireFormat::fixed32}).wait();
     ASSERT_FALSE(done.has_value());
+    EXPECT_THAT(done.error().message, HasSubstr("or the emulator's log if the rank is emulated"));
   });
 }
 

@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "io/host/clock.h"
 
 namespace infold::emulate {
@@ -18,6 +20,11 @@ constexpr std::size_t kBufferBytes = 16 << 20;
 constexpr std::size_t kBufferBytesMin = 1 << 20;
 // A socket that takes trains has a megabyte to receive them.
 constexpr std::size_t kTrainsMax = 64;
+constexpr std::size_t kPortMax = 65'535;
+
+tl::unexpected<StartError> failure(const base::Error& error, const io::SocketAddress& address) {
+  return tl::unexpected(StartError{error.where, error.detail, address});
+}
 
 void add_to(EmulationReport& report, const EmulatedJob& job) {
   report.counters += job.counters();
@@ -26,24 +33,37 @@ void add_to(EmulationReport& report, const EmulatedJob& job) {
 
 }  // namespace
 
-base::Result<PacedServer::Sockets> PacedServer::open_sockets(io::UdpOptions options,
-                                                             std::size_t count) {
+Started<PacedServer::Sockets> PacedServer::open_sockets(io::UdpOptions options, std::size_t count) {
+  if (options.bind.port() + count - 1 > kPortMax) {
+    return tl::unexpected(StartError{
+        "bind",
+        fmt::format("{} ports are needed from this one on, and the last port is {}; choose {} or "
+                    "a lower one",
+                    count, kPortMax, kPortMax + 1 - count),
+        options.bind});
+  }
   base::Result<io::ReadySet> ready = io::ReadySet::open();
-  if (!ready) return tl::unexpected(ready.error());
+  if (!ready) return failure(ready.error(), options.bind);
   Sockets sockets{{}, std::move(*ready)};
-  const bool picks_ports = options.bind.port() == 0;
+  const std::uint16_t first = options.bind.port();
   options.datagram_bytes_max = kDatagramBytesMax;
   options.offload = count <= kTrainsMax;
   options.receive_buffer_bytes = options.send_buffer_bytes =
       static_cast<int>(std::max(kBufferBytes / count, kBufferBytesMin));
   for (std::size_t i = 0; i < count; ++i) {
     base::Result<io::UdpSocket> socket = io::UdpSocket::open(options);
-    if (!socket) return tl::unexpected(socket.error());
+    if (!socket) {
+      auto why = failure(socket.error(), options.bind);
+      if (count > 1 && first != 0) {
+        why.value().detail += fmt::format("; {} ports from {} on are needed", count, first);
+      }
+      return why;
+    }
     const base::Result<void> added =
         sockets.ready.add(socket->descriptor(), static_cast<std::uint32_t>(i));
-    if (!added) return tl::unexpected(added.error());
+    if (!added) return failure(added.error(), options.bind);
     const std::uint16_t port = socket->local_address().port();
-    options.bind.set_port(picks_ports ? std::uint16_t{0} : static_cast<std::uint16_t>(port + 1));
+    options.bind.set_port(first == 0 ? first : static_cast<std::uint16_t>(port + 1));
     sockets.list.push_back(std::move(*socket));
   }
   return sockets;

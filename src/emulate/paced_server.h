@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "base/result.h"
+#include <tl/expected.hpp>
+
 #include "emulate/emulated_job.h"
+#include "io/address/socket_address.h"
 #include "io/host/ready_set.h"
 #include "io/udp/udp_socket.h"
 #include "site/serve_loop.h"
@@ -26,6 +29,15 @@ struct EmulationReport {
   JobCounters counters;  // of all jobs
   Lateness lateness;     // likewise
 };
+
+// Why an emulator cannot start, with the address that it cannot use.
+struct StartError {
+  const char* where = "";
+  std::string detail;
+  io::SocketAddress address;
+};
+template <typename T>
+using Started = tl::expected<T, StartError>;
 
 class PacedServer : public site::PacketServer {
  public:
@@ -46,8 +58,8 @@ class PacedServer : public site::PacketServer {
     io::ReadySet ready;  // by their places in the list
   };
   // So many. If the address has a port, the first socket has it, and the others have the ports
-  // behind it. The error says why an address cannot be used.
-  static base::Result<Sockets> open_sockets(io::UdpOptions options, std::size_t count);
+  // behind it.
+  static Started<Sockets> open_sockets(io::UdpOptions options, std::size_t count);
 
   explicit PacedServer(Sockets sockets)
       : sockets_(std::move(sockets.list)), ready_(std::move(sockets.ready)) {}

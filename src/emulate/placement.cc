@@ -144,9 +144,54 @@ bool is_formed(const Placement& placement, const plan::Plan& plan, std::size_t n
   return comparable(tree) == tree_of(placement, plan.world, tree.weight, at_rank);
 }
 
+constexpr const char* kChangeThePlan = "write the job's value into the plan";
+
 template <typename Number>
-std::string numbers(const char* name, Number wanted, Number found) {
-  return fmt::format("{}={}, and the plan has {}", name, found, wanted);
+PlanDifference numbers(const char* name, Number wanted, Number found) {
+  return {fmt::format("{}={}, and the plan has {}", name, found, wanted), kChangeThePlan};
+}
+
+// A real rank says the weight of its site. All other weights are those of the plan.
+PlanDifference weights(const plan::Plan& wanted, const plan::Plan& plan, std::size_t tree) {
+  const std::uint16_t weight = wanted.trees[tree].weight;
+  PlanDifference difference = {fmt::format("weight={} in tree {}, and the plan has {}",
+                                           plan.trees[tree].weight, tree, weight),
+                               kChangeThePlan};
+  if (!is_at_rank(wanted.trees[tree])) return difference;
+  const auto switches = std::find_if(wanted.trees.begin(), wanted.trees.end(), is_at_rank);
+  difference.remedy = fmt::format(
+      "join rank {} with --worker-weight {} (INFOLD_WORKER_WEIGHT in PyTorch), or {}",
+      tree - static_cast<std::size_t>(switches - wanted.trees.begin()), weight, kChangeThePlan);
+  return difference;
+}
+
+std::optional<std::string> find_difference(const plan::Aggregator& wanted,
+                                           const plan::Aggregator& found) {
+  if (wanted.place != found.place) {
+    return fmt::format("place={}, and the plan has {}", name_of(found.place),
+                       name_of(wanted.place));
+  }
+  if (wanted.children != found.children) return "other children than the plan";
+  if (wanted.formats != found.formats) return "other wire formats than the plan";
+  if (wanted != found) return "another rank or other sparse layouts than the plan";
+  return std::nullopt;
+}
+
+// Requires: the trees have equal weights.
+std::optional<PlanDifference> find_difference(const plan::Tree& wanted, const plan::Tree& found,
+                                              std::size_t number) {
+  if (wanted.aggregators.size() != found.aggregators.size()) {
+    return PlanDifference{fmt::format("{} aggregators in tree {}, and the plan has {}",
+                                      found.aggregators.size(), number, wanted.aggregators.size()),
+                          kChangeThePlan};
+  }
+  for (std::size_t i = 0; i < found.aggregators.size(); ++i) {
+    const auto difference = find_difference(wanted.aggregators[i], found.aggregators[i]);
+    if (!difference) continue;
+    return PlanDifference{fmt::format("at aggregator {} of tree {}: {}", i, number, *difference),
+                          kChangeThePlan};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -230,7 +275,7 @@ tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::u
   return placement;
 }
 
-std::optional<std::string> find_difference(const plan::Plan& wanted, const plan::Plan& plan) {
+std::optional<PlanDifference> find_difference(const plan::Plan& wanted, const plan::Plan& plan) {
   if (wanted.world != plan.world) return numbers("world", wanted.world, plan.world);
   if (wanted.datagram_bytes_max != plan.datagram_bytes_max) {
     return numbers("datagram_bytes_max", wanted.datagram_bytes_max, plan.datagram_bytes_max);
@@ -245,15 +290,16 @@ std::optional<std::string> find_difference(const plan::Plan& wanted, const plan:
     return numbers("bulk_slots", wanted.bulk_slots, plan.bulk_slots);
   }
   if (wanted.formats != plan.formats || wanted.native_types != plan.native_types) {
-    return "other wire formats than the plan";
+    return PlanDifference{"other wire formats than the plan", kChangeThePlan};
   }
   if (wanted.trees.size() != plan.trees.size()) {
     return numbers("trees", wanted.trees.size(), plan.trees.size());
   }
   for (std::size_t i = 0; i < plan.trees.size(); ++i) {
-    if (comparable(wanted.trees[i]) != comparable(plan.trees[i])) {
-      return fmt::format("another tree {} than the plan", i);
-    }
+    if (wanted.trees[i].weight != plan.trees[i].weight) return weights(wanted, plan, i);
+    const auto difference =
+        find_difference(comparable(wanted.trees[i]), comparable(plan.trees[i]), i);
+    if (difference) return difference;
   }
   return std::nullopt;
 }

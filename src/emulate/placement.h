@@ -44,9 +44,15 @@ std::optional<std::string> find_fault(const Placement& placement, std::uint32_t 
 // Requires: the plan has no fault.
 tl::expected<Placement, std::string> placement_of(const plan::Plan& plan, std::uint32_t real);
 
+// The first one, as what the job "has", and what the user can change.
+struct PlanDifference {
+  std::string text;
+  std::string remedy;
+};
+
 // Returns how the plan of a job differs from the plan that is wanted, or nothing. Numbers of jobs
 // do not count.
-std::optional<std::string> find_difference(const plan::Plan& wanted, const plan::Plan& plan);
+std::optional<PlanDifference> find_difference(const plan::Plan& wanted, const plan::Plan& plan);
 
 // The switches that real ranks are directly below, each of them once, and which one each of the
 // ranks has.

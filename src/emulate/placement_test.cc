@@ -97,6 +97,11 @@ plan::Plan plan_of_ranks(std::uint16_t world, std::size_t switches) {
   return plan;
 }
 
+std::string difference_of(const plan::Plan& wanted, const plan::Plan& plan) {
+  const auto difference = find_difference(wanted, plan);
+  return difference ? difference->text : "";
+}
+
 TEST(Placement, OfAPlanWhoseRanksSum) {
   plan::Plan plan = plan_of_ranks(5, 2);
   plan.trees[0].weight = 7;
@@ -108,7 +113,13 @@ TEST(Placement, OfAPlanWhoseRanksSum) {
   EXPECT_TRUE(placement_of(plan_of_ranks(5, 0), 2)->weights.empty());
   plan::Plan other = plan;
   other.trees[6].aggregators.front().place = plan::Place::in_path;
-  EXPECT_THAT(find_difference(plan, other).value_or(""), HasSubstr("another tree 6"));
+  EXPECT_EQ(difference_of(plan, other),
+            "at aggregator 0 of tree 6: place=in_path, and the plan has rank");
+  other = plan;
+  other.trees[3].weight = 2;
+  EXPECT_EQ(difference_of(plan, other), "weight=2 in tree 3, and the plan has 1");
+  EXPECT_THAT(find_difference(plan, other)->remedy,
+              HasSubstr("join rank 1 with --worker-weight 1 (INFOLD_WORKER_WEIGHT in PyTorch)"));
 }
 
 TEST(Placement, RefusesPlansOfWhichSomeRanksSum) {
@@ -184,16 +195,19 @@ TEST(Placement, SaysHowAPlanDiffers) {
   plan.trees[0].epoch = 9;
   EXPECT_FALSE(find_difference(wanted, plan).has_value());
   plan.trees[0].weight = 2;
-  EXPECT_THAT(find_difference(wanted, plan).value_or(""), HasSubstr("another tree 0"));
+  EXPECT_EQ(difference_of(wanted, plan), "weight=2 in tree 0, and the plan has 1");
+  plan = wanted;
+  plan.trees[0] = plan::tree_of(4, {}, std::vector<RankRange>{{0, 2}, {2, 2}});
+  EXPECT_EQ(difference_of(wanted, plan), "3 aggregators in tree 0, and the plan has 1");
   plan = wanted;
   plan.small_slots = 1;
-  EXPECT_EQ(find_difference(wanted, plan).value_or(""), "small_slots=1, and the plan has 64");
+  EXPECT_EQ(difference_of(wanted, plan), "small_slots=1, and the plan has 64");
   plan = wanted;
   plan.trees.push_back(plan::flat_tree(4));
-  EXPECT_EQ(find_difference(wanted, plan).value_or(""), "trees=2, and the plan has 1");
+  EXPECT_EQ(difference_of(wanted, plan), "trees=2, and the plan has 1");
   plan = wanted;
   plan.datagram_bytes_max = 1400;
-  EXPECT_THAT(find_difference(wanted, plan).value_or(""), HasSubstr("datagram_bytes_max=1400"));
+  EXPECT_THAT(difference_of(wanted, plan), HasSubstr("datagram_bytes_max=1400"));
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ io::SocketAddress site_address(const control::JobTerms& terms, std::size_t site,
 
 }  // namespace
 
-base::Result<std::unique_ptr<PortalServer>> PortalServer::open(const EmulationOptions& options) {
+Started<std::unique_ptr<PortalServer>> PortalServer::open(const EmulationOptions& options) {
   const Placement& placement = options.placement;
   RealSwitches switches = switches_of(placement, options.real);
   const std::size_t sites = placement.weights.size();
   const std::size_t of_ranks = placement.ranks_sum ? options.ranks : 0;
   io::UdpOptions udp;
   udp.bind = options.listen;
-  base::Result<Sockets> sockets = open_sockets(udp, switches.racks.size() * sites + of_ranks);
+  Started<Sockets> sockets = open_sockets(udp, switches.racks.size() * sites + of_ranks);
   if (!sockets) return tl::unexpected(sockets.error());
   return std::unique_ptr<PortalServer>(
       new PortalServer(std::move(switches), sites, std::move(*sockets)));

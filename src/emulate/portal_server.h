@@ -17,7 +17,6 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
 #include "control/registrar.h"
 #include "core/packet/packet.h"
 #include "emulate/options.h"
@@ -30,9 +29,8 @@ namespace infold::emulate {
 
 class PortalServer final : public PacedServer {
  public:
-  // The first socket is at the address to listen at, the others at the ports behind it. The error
-  // says why an address cannot be used.
-  static base::Result<std::unique_ptr<PortalServer>> open(const EmulationOptions& options);
+  // The first socket is at the address to listen at, the others at the ports behind it.
+  static Started<std::unique_ptr<PortalServer>> open(const EmulationOptions& options);
 
   // All three: any thread.
   io::SocketAddress address() const { return socket(0).local_address(); }

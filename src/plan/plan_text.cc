@@ -165,10 +165,15 @@ Wrong set(Aggregator& aggregator, std::string_view key, std::string_view value) 
 
 template <typename Target>
 Wrong set_all(Target& target, std::string_view words) {
+  std::vector<std::string_view> keys;
   while (!words.empty()) {
     std::string_view value = take(words, ' ');
     if (value.empty()) continue;
     const std::string_view key = take(value, '=');
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) {
+      return fmt::format("a second '{}'; write one", key);
+    }
+    keys.push_back(key);
     if (Wrong wrong = set(target, key, value)) return wrong;
   }
   return std::nullopt;
@@ -279,9 +284,11 @@ std::string write_plan(const Plan& plan) {
 
 tl::expected<Plan, std::string> read_plan(std::string_view text) {
   Plan plan;
+  plan.world = 0;
   bool has_plan = false;
   for (int number = 1; !text.empty(); ++number) {
     std::string_view line = take(text, '\n');
+    if (line.ends_with('\r')) line.remove_suffix(1);
     line = take(line, '#');
     const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
     line.remove_prefix(begin);
@@ -289,6 +296,11 @@ tl::expected<Plan, std::string> read_plan(std::string_view text) {
     if (Wrong wrong = read_line(line, has_plan, plan)) {
       return tl::unexpected(fmt::format("line {}: {}", number, *wrong));
     }
+  }
+  if (!has_plan) return tl::unexpected(std::string("no line begins with 'plan'"));
+  if (plan.world == 0) {
+    return tl::unexpected(
+        std::string("the line that begins with 'plan' needs world=N, the number of ranks"));
   }
   if (Wrong wrong = find_fault(plan)) return tl::unexpected(std::move(*wrong));
   return plan;

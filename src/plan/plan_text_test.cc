@@ -63,6 +63,16 @@ TEST(PlanText, FieldsThatAreLeftOutHaveTheirDefaults) {
   EXPECT_EQ(*read, plan);
 }
 
+TEST(PlanText, LinesMayEndAsOnWindows) {
+  std::string text = write_plan(plan_of_eight()) + "# the end\n";
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) {
+    text.replace(at, 1, "\r\n");
+  }
+  const auto read = read_plan(text + "\r\n");
+  ASSERT_TRUE(read.has_value()) << read.error();
+  EXPECT_EQ(*read, plan_of_eight());
+}
+
 struct Bad {
   const char* name;
   const char* text;
@@ -78,7 +88,7 @@ TEST_P(BadPlans, AreRefusedWithTheReason) {
 }
 
 const Bad kBad[] = {
-    {"Empty", "", "0 trees"},
+    {"Empty", "", "no line begins with 'plan'"},
     {"NoPlan", "tree\n", "line 1: the first line must begin with 'plan'"},
     {"TwoPlans", "plan\nplan\n", "line 2: a second plan"},
     {"NoTree", "plan\naggregator\n", "line 2: an aggregator before the first tree"},
@@ -90,15 +100,21 @@ const Bad kBad[] = {
     {"UnknownFormat", "plan formats=bfp4\n", "'bfp4' is an unknown or repeated wire format"},
     {"FormatTwice", "plan formats=i8,i8\n", "'i8' is an unknown or repeated wire format"},
     {"NoFloat", "plan native_types=i32\n", "'i32' is an unknown or repeated type of floats"},
-    {"NoFormats", "plan formats=\ntree\naggregator children=0\n",
+    {"NoFormats", "plan world=1 formats=\ntree\naggregator children=0\n",
      "formats must name a wire format"},
     {"UnknownPlace", "plan\ntree\naggregator place=moon\n", "'moon' must be in_path, rack"},
     {"NeitherYesNorNo", "plan\ntree\naggregator sparse=1\n", "'1' must be yes or no"},
     {"RootAsChild", "plan\ntree\naggregator children=0:0\n", "aggregator 0 is the root"},
     {"BackwardRanks", "plan\ntree\naggregator children=3-1:1\n", "ranks 3 to 1"},
-    {"NoRanks", "plan world=0\ntree\naggregator\n", "world must be 1 or more"},
-    {"NoAggregator", "plan\ntree\n", "tree 0: it has no aggregator"},
-    {"Heavy", "plan\ntree weight=65\naggregator children=0\n",
+    {"NoRanks", "plan world=0\ntree\naggregator\n", "needs world=N, the number of ranks"},
+    {"NoWorld", "plan\ntree\naggregator children=0,1\n", "needs world=N, the number of ranks"},
+    {"NoTrees", "plan world=2\n", "0 trees"},
+    {"WorldTwice", "plan world=2 world=2\n", "line 1: a second 'world'; write one"},
+    {"WeightTwice", "plan world=2\ntree weight=1 weight=2\n", "line 2: a second 'weight'"},
+    {"ChildrenTwice", "plan world=2\ntree\naggregator children=0 children=1\n",
+     "line 3: a second 'children'"},
+    {"NoAggregator", "plan world=1\ntree\n", "tree 0: it has no aggregator"},
+    {"Heavy", "plan world=1\ntree weight=65\naggregator children=0\n",
      "weight 65, where 1 to 64 are possible"},
     {"RankMissing", "plan world=3\ntree\naggregator children=0,2\n",
      "child with rank 2, where rank 1 must be next"},
@@ -112,12 +128,13 @@ const Bad kBad[] = {
      "child 1 must come after its parent"},
     {"ChildOfTwo", "plan world=2\ntree\naggregator children=0:1,1:1\naggregator children=0\n",
      "child 1 has another parent already"},
-    {"NoParent", "plan\ntree\naggregator children=0\naggregator children=0\n",
+    {"NoParent", "plan world=1\ntree\naggregator children=0\naggregator children=0\n",
      "aggregator 1: it has no parent"},
-    {"StrangeRank", "plan\ntree\naggregator rank=1 children=0\n", "rank=1 is not below world=1"},
-    {"NoSlots", "plan small_slots=0 bulk_slots=0\ntree\naggregator children=0\n",
+    {"StrangeRank", "plan world=1\ntree\naggregator rank=1 children=0\n",
+     "rank=1 is not below world=1"},
+    {"NoSlots", "plan world=1 small_slots=0 bulk_slots=0\ntree\naggregator children=0\n",
      "0 slots, where 1 to 32767 are possible"},
-    {"SmallDatagrams", "plan datagram_bytes_max=60\ntree\naggregator children=0\n",
+    {"SmallDatagrams", "plan world=1 datagram_bytes_max=60\ntree\naggregator children=0\n",
      "datagram_bytes_max=60 and elements_max="},
 };
 
@@ -125,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadPlans, ::testing::ValuesIn(kBad),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(PlanText, ManyLevelsAreRefused) {
-  std::string text = "plan\ntree\n";
+  std::string text = "plan world=1\ntree\n";
   for (int level = 1; level <= 17; ++level) {
     text += "aggregator children=0:" + std::to_string(level) + "\n";
   }

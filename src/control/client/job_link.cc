@@ -158,7 +158,8 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   }
 
   const char* question() const {
-    return limits_.is_at_rank ? "has rank 0 started" : "is `infold switch` running there";
+    return limits_.is_at_rank ? "has rank 0 started"
+                              : "is `infold switch` or `infold emulate` running there";
   }
 
   template <typename Heard>

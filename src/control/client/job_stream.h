@@ -33,7 +33,8 @@ class JobStream final : public RankLink {
   struct Options {
     Hello hello;
     std::string host;  // for errors: "10.0.0.1:7700", "the switch's parent 10.0.0.1:7700"
-    std::string question = "is `infold switch` running there";  // see no_answer()
+    std::string question =
+        "is `infold switch` or `infold emulate` running there";  // see no_answer()
     // Until the host answers anything, and until the job may start.
     std::chrono::steady_clock::time_point connects_by{};
     std::chrono::steady_clock::time_point joins_by{};

@@ -9,13 +9,15 @@
 
 namespace infold::emulate {
 
-base::Result<std::unique_ptr<RankServer>> RankServer::open(const EmulationOptions& options) {
+Started<std::unique_ptr<RankServer>> RankServer::open(const EmulationOptions& options) {
   const base::Result<io::Route> route = io::route_to(options.real_switch);
-  if (!route) return base::fail(base::Code::unavailable, "switch", "cannot be reached: no route");
+  if (!route) {
+    return tl::unexpected(StartError{"switch", "cannot be reached: no route", options.real_switch});
+  }
   io::UdpOptions udp;
   udp.bind = route->local;
   udp.bind.set_port(0);
-  base::Result<Sockets> sockets = open_sockets(udp, options.ranks - options.real);
+  Started<Sockets> sockets = open_sockets(udp, options.ranks - options.real);
   if (!sockets) return tl::unexpected(sockets.error());
   return std::unique_ptr<RankServer>(new RankServer(options.real, std::move(*sockets)));
 }

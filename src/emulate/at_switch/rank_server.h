@@ -12,7 +12,6 @@
 #include <span>
 #include <vector>
 
-#include "base/result.h"
 #include "emulate/options.h"
 #include "emulate/paced_server.h"
 #include "io/address/socket_address.h"
@@ -22,7 +21,7 @@ namespace infold::emulate {
 class RankServer final : public PacedServer {
  public:
   // At this host's address on the way to the switch. The error says why there is none.
-  static base::Result<std::unique_ptr<RankServer>> open(const EmulationOptions& options);
+  static Started<std::unique_ptr<RankServer>> open(const EmulationOptions& options);
 
   void add(std::unique_ptr<EmulatedJob> job, std::uint16_t number,
            const std::vector<io::SocketAddress>& sites);

@@ -54,13 +54,14 @@ control::Answer<std::vector<io::SocketAddress>> sites_of(const control::JobTerms
 
 }  // namespace
 
-base::Result<std::unique_ptr<SwitchEmulator>> SwitchEmulator::start(
-    const EmulationOptions& options) {
+Started<std::unique_ptr<SwitchEmulator>> SwitchEmulator::start(const EmulationOptions& options) {
   auto ranks = RankServer::open(options);
   if (!ranks) return tl::unexpected(ranks.error());
   std::unique_ptr<SwitchEmulator> emulator(new SwitchEmulator(options, std::move(*ranks)));
   auto server = control::ControlServer::start(options.listen, *emulator->relay_);
-  if (!server) return tl::unexpected(server.error());
+  if (!server) {
+    return tl::unexpected(StartError{server.error().where, server.error().detail, options.listen});
+  }
   emulator->control_ = std::move(*server);
   return emulator;
 }

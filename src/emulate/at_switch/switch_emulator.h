@@ -9,7 +9,6 @@
 #include <optional>
 #include <vector>
 
-#include "base/result.h"
 #include "control/service/control_server.h"
 #include "emulate/at_switch/rank_server.h"
 #include "emulate/at_switch/switch_relay.h"
@@ -23,7 +22,7 @@ class SwitchEmulator final : public Emulation, public RankPlane {
  public:
   // The error says why an address cannot be used. Requires: 1 <= real < ranks; a real switch is
   // set, which need not run yet.
-  static base::Result<std::unique_ptr<SwitchEmulator>> start(const EmulationOptions& options);
+  static Started<std::unique_ptr<SwitchEmulator>> start(const EmulationOptions& options);
   ~SwitchEmulator() override;
 
   io::SocketAddress address() const override { return control_->address(); }

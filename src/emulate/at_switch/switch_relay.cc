@@ -88,7 +88,10 @@ control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
   std::optional<Refusal> refusal = refuse_rank(hello, {options_.ranks, options_.real});
   if (stopping_) refusal = kStopping;
   if (refusal) {
-    agenda_.add([listener = std::move(listener), why = *refusal] { listener->refused(why); });
+    agenda_.add([listener = std::move(listener), hello, why = *refusal] {
+      log_refused(hello, why);
+      listener->refused(why);
+    });
     return Entry{++last_entry_};
   }
   std::shared_ptr<Job>& job = jobs_[hello.job];

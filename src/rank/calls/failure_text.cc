@@ -147,7 +147,8 @@ std::string rest_text(const core::Failure& failure, const FailedCall& call) {
   if (failure.error.code == Code::cancelled) {
     return own ? " ended because this rank gave a call up"
                : " ended because " + rank_text(failure.rank) +
-                     " gave a call up (its own error says why)";
+                     " gave a call up (its own error says why, or the emulator's log if the "
+                     "rank is emulated)";
   }
   if (failure.error.code == Code::aborted) {
     return own ? " ended because this rank's communicator was destroyed"

@@ -29,7 +29,11 @@ void JobSession::watch(const Listener& listener) {
     } else if (end.lost_rank) {
       listener.on_rank_lost(*end.lost_rank);
     } else {
-      listener.on_site_lost(table_.first_sites[host], end.lost_switch);
+      // Beside an emulator the first site may be this rank's own, and the emulator is what is lost.
+      const bool is_own = options_.sites == Sites::mixed && table_.own == table_.first_sites[host];
+      const std::string& own_host = hosts_[host].name;
+      listener.on_site_lost(table_.first_sites[host],
+                            is_own && end.lost_switch.empty() ? own_host : end.lost_switch);
     }
   });
 }

@@ -36,6 +36,7 @@ void WorkerNode::set_size(core::TransferId id, std::uint64_t elements) {
   if (is_made) {
     worker_.set_size(id, elements, nullptr);
     note_timeout();
+    send_again_at_ = base::Instant{};  // the call has packets, and no timer of the worker says so
   } else {
     sizes_[id] = elements;
   }

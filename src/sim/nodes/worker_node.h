@@ -74,7 +74,7 @@ class WorkerNode final : public Node {
   // The network has to wake() the node.
   void add_call(Call call);
   // The size of an added call whose request is sized later, by the number of its transfer. Once.
-  // Comes before the call is made, or behind it.
+  // Comes before the call is made, or behind it. The network has to wake() the node.
   void set_size(core::TransferId id, std::uint64_t elements);
   // Forgets the finished calls at the beginning, so that records do not grow for ever.
   void forget_finished();
