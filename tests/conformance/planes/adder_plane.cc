@@ -42,21 +42,18 @@ void AdderPlane::inject(std::span<const std::byte> datagram, From from, std::uin
   source.side = from == From::parent ? core::Source::Side::above : core::Source::Side::below;
   source.is_elsewhere = from == From::elsewhere;
   verdict_ = adder_->handle_datagram(datagram, source);
+  sent_.clear();
+  while (const auto sent = adder_->poll_transmit()) {
+    sent_.push_back({static_cast<Outgoing::To>(sent->to),
+                     sent->worker,
+                     {sent->datagram.begin(), sent->datagram.end()}});
+  }
 }
 
 std::vector<Outgoing> AdderPlane::collect() {
-  std::vector<Outgoing> all;
-  while (const auto sent = adder_->poll_transmit()) {
-    Outgoing out;
-    out.to = static_cast<Outgoing::To>(sent->to);
-    out.worker = sent->worker;
-    const bool has_bits = verdict_ == core::Verdict::answered_pending;
-    if (has_bits && names_by_ranges_) {
-      out.datagram = with_ranges(sent->datagram, 256);
-    } else {
-      out.datagram.assign(sent->datagram.begin(), sent->datagram.end());
-    }
-    all.push_back(out);
+  std::vector<Outgoing> all = sent_;
+  if (verdict_ == core::Verdict::answered_pending && names_by_ranges_) {
+    for (Outgoing& out : all) out.datagram = with_ranges(out.datagram, INFOLD_WORKERS_MAX);
   }
   return all;
 }

@@ -18,7 +18,12 @@ class AdderPlane final : public Plane {
   std::vector<Outgoing> collect() override;
   std::optional<std::string> drop_reason() override;
 
+  core::Verdict verdict() const { return verdict_; }
+  // What the last datagram made the pipeline send, as it was.
+  const std::vector<Outgoing>& sent() const { return sent_; }
+
  private:
+  std::vector<Outgoing> sent_;
   bool names_by_ranges_ = true;
   std::optional<core::Adder> adder_;
   core::Verdict verdict_ = core::Verdict::contributed;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All other packets, as an ordinary Ethernet switch forwards them: to the port of an address, or to
+// all ports but their own. The controller writes the addresses that it hears of.
+#include "headers.p4"
+
+control Forward(in headers_t headers, inout standard_metadata_t standard) {
+  action to_port(bit<9> port) { standard.egress_spec = port; }
+  action to_all() { standard.mcast_grp = FLOOD_GROUP; }
+  table stations {
+    key = { headers.ethernet.to : exact; }
+    actions = { to_port; to_all; }
+    default_action = to_all();
+    size = STATIONS_MAX;
+  }
+
+  apply { stations.apply(); }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packets as the wire has them (spec/protocol.md, R-002). Elements are little-endian there, so what
+// a field of an element holds is its bytes in reverse.
+#ifndef INFOLD_HEADERS
+#define INFOLD_HEADERS
+
+#include "types.p4"
+#include "generated/sizes.p4"
+
+header ethernet_t {
+  mac_t to;
+  mac_t from;
+  bit<16> type;
+}
+
+header ipv4_header_t {
+  bit<4> version;
+  bit<4> words;
+  bit<8> service;
+  bit<16> bytes;
+  bit<16> id;
+  bit<3> flags;
+  bit<13> fragment;
+  bit<8> hops;
+  bit<8> protocol;
+  bit<16> checksum;
+  ipv4_t from;
+  ipv4_t to;
+}
+
+header udp_t {
+  udp_port_t from;
+  udp_port_t to;
+  bit<16> bytes;
+  bit<16> checksum;
+}
+
+header infold_t {
+  bit<8> magic;
+  bit<4> version;
+  bit<4> kind;
+  bit<8> flags;
+  worker_t worker;
+  bit<16> job;
+  bit<16> slot;
+  bit<32> epoch;
+  round_t round;
+  bit<16> elements;
+  bit<4> dtype;
+  bit<4> format;
+  bit<4> collective;
+  bit<4> reduction;
+  bit<32> shape;
+  bit<16> contributors;
+  bit<16> weight;
+  bit<32> digest;
+}
+
+// The body of PENDING: the ranks that are missing, by bits (R-065).
+header missing_t {
+  bit<32> ranks;
+}
+
+header element8_t {
+  bit<8> value;
+}
+header element16_t {
+  bit<16> value;
+}
+header element32_t {
+  bit<32> value;
+}
+
+struct headers_t {
+  ethernet_t ethernet;
+  ipv4_header_t ipv4;
+  udp_t udp;
+  infold_t infold;
+  missing_t missing;
+  // A body has elements of one width.
+  element8_t[ELEMENTS_MAX] elements8;
+  element16_t[ELEMENTS_MAX] elements16;
+  element32_t[ELEMENTS_MAX] elements32;
+}
+
+// What tables say of a packet's job and worker.
+struct job_t {
+  job_index_t index;
+  bit<32> epoch;
+  slot_index_t first_slot;
+  bit<16> slots;
+  bit<16> elements_max;
+  workers_t all;
+  bit<16> multicast;
+  bit<1> has_ended;
+}
+
+struct sender_t {
+  workers_t bit_;
+  ipv4_t address;
+  bit<32> digest;
+}
+
+// Where the packet's chunk stands, as core::Adder::Standing has it.
+struct standing_t {
+  bit<1> is_open;
+  bit<1> is_new;
+  bit<1> begins;
+  bit<1> completes;
+  workers_t seen;
+}
+
+// The chunk of the packet's copy, as core::Adder::Chunk has it.
+struct chunk_t {
+  bit<32> format;  // bytes 16 to 19 of the header
+  bit<32> shape;
+  bit<1> fits;  // the packet's signature is the chunk's
+  bit<1> had_data;
+  bit<16> contributors;
+  bit<32> digest;
+  bit<1> is_complete;
+  round_t round;
+  worker_t last;
+}
+
+struct metadata_t {
+  verdict_t verdict;
+  bit<16> body_bytes;
+  bit<16> elements_there;  // that were read
+  job_t job;
+  sender_t sender;
+  slot_index_t slot;
+  copy_index_t copy;
+  standing_t standing;
+  chunk_t chunk;
+  bit<1> adds;
+  bit<1> is_answer;
+  ipv4_t host;  // this switch's address
+  mac_t host_mac;
+  udp_port_t host_port;
+}
+
+#endif

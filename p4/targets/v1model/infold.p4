@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program for v1model, which BMv2's simple_switch runs.
+#include <core.p4>
+#include <v1model.p4>
+
+#define TARGET_REGISTERS "targets/v1model/registers.p4"
+
+#include "headers.p4"
+#include "parse.p4"
+#include "admission.p4"
+#include "slot.p4"
+#include "chunk.p4"
+#include "generated/elements.p4"
+#include "verdict.p4"
+#include "answer.p4"
+#include "forward.p4"
+#include "egress.p4"
+
+// A party that sums elements verifies checksums (R-001).
+control VerifyChecksums(inout headers_t headers, inout metadata_t metadata) {
+  apply {
+    verify_checksum_with_payload(
+        headers.infold.isValid(),
+        { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+          headers.udp.from, headers.udp.to, headers.udp.bytes, headers.infold,
+          ALL_ELEMENTS(headers) },
+        headers.udp.checksum, HashAlgorithm.csum16);
+  }
+}
+
+control UpdateChecksums(inout headers_t headers, inout metadata_t metadata) {
+  apply {
+    update_checksum(
+        headers.ipv4.isValid() && headers.infold.isValid(),
+        { headers.ipv4.version, headers.ipv4.words, headers.ipv4.service, headers.ipv4.bytes,
+          headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
+          headers.ipv4.protocol, headers.ipv4.from, headers.ipv4.to },
+        headers.ipv4.checksum, HashAlgorithm.csum16);
+    update_checksum_with_payload(
+        metadata.verdict <= verdict_t.answered_pending,
+        { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+          headers.udp.from, headers.udp.to, headers.udp.bytes, headers.infold, headers.missing,
+          ALL_ELEMENTS(headers) },
+        headers.udp.checksum, HashAlgorithm.csum16);
+  }
+}
+
+control Sum(inout headers_t headers, inout metadata_t metadata,
+                inout standard_metadata_t standard) {
+  Admission() admission;
+  Slot() slot;
+  Chunk() chunk;
+  Verdict() verdict;
+  Elements() sums;
+  Answer() answer;
+  Forward() forward;
+  counter(256, CounterType.packets) verdicts;
+
+  action drop() { mark_to_drop(standard); }
+
+  apply {
+    admission.apply(headers, metadata);
+    if (metadata.verdict == verdict_t.admitted) {
+      if (standard.checksum_error == 1) metadata.verdict = verdict_t.dropped_malformed;
+    }
+    if (metadata.verdict == verdict_t.admitted) {
+      slot.apply(headers, metadata);
+      chunk.apply(headers, metadata);
+      verdict.apply(headers, metadata);
+      if (metadata.adds == 1 || metadata.is_answer == 1) sums.apply(headers, metadata);
+      answer.apply(headers, metadata);
+    }
+    verdicts.count((bit<32>)(bit<8>)metadata.verdict);
+    if (metadata.verdict == verdict_t.none || metadata.verdict == verdict_t.to_host) {
+      forward.apply(headers, standard);
+    } else if (metadata.verdict == verdict_t.completed) {
+      standard.mcast_grp = metadata.job.multicast;
+    } else if (metadata.verdict == verdict_t.replayed ||
+               metadata.verdict == verdict_t.answered_pending) {
+      standard.egress_spec = standard.ingress_port;
+    } else {
+      drop();
+    }
+  }
+}
+
+V1Switch(Parse(), VerifyChecksums(), Sum(), Address(), UpdateChecksums(), Deparse()) main;

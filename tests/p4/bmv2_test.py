@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Gives the P4 program on BMv2 the packets of infold_p4_packets. It must send what core::Adder
+sends, and count the same verdicts. The same program without the round check must not. All workers
+are at one port of the switch, and the host is at another.
+
+Usage: bmv2_test.py PROGRAM [SCENARIOS]    (infold_p4_packets; default 20)
+
+Needs root, p4c-bm2-ss and simple_switch in PATH, and BMv2's Python modules. p4/README.md says where
+these come from. Without them the test is skipped.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+ELEMENTS = 64
+SCENARIOS = 20
+MULTICAST = 10
+HOST_MAC, HOST_IP, HOST_PORT = bytes.fromhex("02aabbccddee"), bytes((10, 0, 0, 254)), 7700
+ELSEWHERE = bytes((10, 0, 1, 1))
+THRIFT_PORT = 9190
+START_S = 120
+ANSWER_S = 2
+ABORT = 6
+FIRST_KIND_DOWN = 8
+# As core::Verdict and p4/types.p4 number them.
+JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB, LIMITS, TO_HOST = 6, 7, 8, 9, 19, 255
+DROPPED = range(MALFORMED, 20)
+
+
+def skip(reason):
+    print(f"skipped: {reason}; see p4/README.md")
+    sys.exit(SKIPPED)
+
+
+try:
+    from bm_runtime.simple_pre_lag import SimplePreLAG
+    from bm_runtime.standard import Standard
+    from bm_runtime.standard import ttypes
+    from thrift.protocol import TBinaryProtocol, TMultiplexedProtocol
+    from thrift.transport import TSocket, TTransport
+except ImportError as missing:
+    skip(f"no module {missing.name} of BMv2")
+
+
+def wide(number, size):
+    return number.to_bytes(size, "big")
+
+
+def mac_of(worker):
+    return bytes((2, 0, 0, 0, 0, worker + 1))
+
+
+def ip_of(worker):
+    return bytes((10, 0, 0, worker + 1))
+
+
+def port_of(worker):
+    return 5000 + worker
+
+
+def digest_of(rank):
+    """R-015."""
+    h = (rank + 1) * 0x9E3779B1 & 0xFFFFFFFF
+    h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return h ^ h >> 16
+
+
+def checksum_of(data):
+    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def udp_sum(addresses, udp):
+    return checksum_of(addresses + struct.pack(">HH", 17, len(udp)) + udp)
+
+
+def make_frame(datagram, worker, source):
+    udp = struct.pack(">HHHH", port_of(worker), HOST_PORT, 8 + len(datagram), 0) + datagram
+    udp = udp[:6] + wide(udp_sum(source + HOST_IP, udp) or 0xFFFF, 2) + udp[8:]
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + source + HOST_IP
+    ip = ip[:10] + wide(checksum_of(ip), 2) + ip[12:]
+    return HOST_MAC + mac_of(worker) + b"\x08\x00" + ip + udp
+
+
+def read_frame(frame):
+    """Address, port and datagram of an answer. Its checksums must be right."""
+    ip, size = frame[14:34], struct.unpack(">H", frame[38:40])[0]
+    udp = frame[34:34 + size]
+    if checksum_of(ip) or udp_sum(ip[12:20], udp):
+        raise AssertionError(f"wrong checksum: {frame.hex()}")
+    return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
+
+
+class Port:
+    """The other end of one of the switch's ports."""
+
+    def __init__(self, number):
+        self.inner = f"inner{number}"
+        outer = f"outer{number}"
+        subprocess.run(["ip", "link", "add", outer, "type", "veth", "peer", "name", self.inner],
+                       check=True)
+        for device in (outer, self.inner):
+            path = pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6")
+            path.write_text("1", encoding="ascii")
+            subprocess.run(["ip", "link", "set", device, "up"], check=True)
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.bind((outer, 0))
+        self.socket.setblocking(False)
+
+    def send(self, frame):
+        self.socket.send(frame)
+
+    def received(self):
+        frames = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                frame, address = self.socket.recvfrom(1 << 16)
+                if address[2] != socket.PACKET_OUTGOING and frame[12:14] == b"\x08\x00":
+                    frames.append(frame)
+        return frames
+
+
+class Switch:
+    def __init__(self, program, ports):
+        self.registers = [each["name"] for each in
+                          json.loads(program.read_text(encoding="utf-8"))["register_arrays"]]
+        words = [word for number, port in enumerate(ports, 1)
+                 for word in ("-i", f"{number}@{port.inner}")]
+        self.process = subprocess.Popen(["simple_switch", *words, "--thrift-port",
+                                         str(THRIFT_PORT), "--log-level", "error", str(program)],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.groups = []
+        self.connect()
+        self.add("Sum.admission.addresses", [HOST_IP, wide(HOST_PORT, 2)], "Sum.admission.take")
+        self.add("Sum.forward.stations", [HOST_MAC], "Sum.forward.to_port", [wide(2, 2)])
+
+    def connect(self):
+        """Anew for each job: Thrift ends a connection that has carried 100 MB."""
+        deadline = time.monotonic() + START_S
+        while True:
+            transport = TTransport.TBufferedTransport(TSocket.TSocket("127.0.0.1", THRIFT_PORT))
+            try:
+                transport.open()
+                break
+            except TTransport.TTransportException:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+        inner = TBinaryProtocol.TBinaryProtocol(transport)
+
+        def client(kind, name):
+            return kind.Client(TMultiplexedProtocol.TMultiplexedProtocol(inner, name))
+        self.standard = client(Standard, "standard")
+        self.multicast = client(SimplePreLAG, "simple_pre_lag")
+
+    def add(self, table, keys, action, data=()):
+        match = [ttypes.BmMatchParam(type=ttypes.BmMatchParamType.EXACT,
+                                     exact=ttypes.BmMatchParamExact(key)) for key in keys]
+        return self.standard.bm_mt_add_entry(0, table, match, action, list(data),
+                                             ttypes.BmAddEntryOptions(0))
+
+    def count_of(self, verdict):
+        return self.standard.bm_counter_read(0, "Sum.verdicts", verdict).packets
+
+
+class Job:
+    """The controller's part for one job."""
+
+    def __init__(self, switch, number, epoch, slots, elements, ranks):
+        self.switch, self.ranks = switch, ranks
+        self.data = [wide(0, 2), wide(epoch, 4), wide(0, 4), wide(slots, 2), wide(elements, 2),
+                     wide(sum(1 << rank for rank in ranks), 4), wide(MULTICAST, 2)]
+        switch.connect()
+        for register in switch.registers:
+            switch.standard.bm_register_reset(0, register)
+        for table in ("Sum.admission.jobs", "Sum.admission.senders", "Address.workers"):
+            switch.standard.bm_mt_clear_entries(0, table, False)
+        for group, nodes in switch.groups:
+            for node in nodes:
+                switch.multicast.bm_mc_node_destroy(0, node)
+            switch.multicast.bm_mc_mgrp_destroy(0, group)
+        group, nodes = switch.multicast.bm_mc_mgrp_create(0, MULTICAST), []
+        self.entry = switch.add("Sum.admission.jobs", [wide(number, 2)], "Sum.admission.set_job",
+                                [*self.data, wide(0, 1)])
+        for worker, rank in enumerate(ranks):
+            switch.add("Sum.admission.senders", [wide(0, 2), wide(worker, 1)],
+                       "Sum.admission.set_sender",
+                       [wide(1 << rank, 4), ip_of(worker), wide(digest_of(rank), 4)])
+            switch.add("Address.workers", [wide(0, 2), wide(worker, 2)], "Address.address",
+                       [mac_of(worker), ip_of(worker), wide(port_of(worker), 2)])
+            node = switch.multicast.bm_mc_node_create(0, worker, "10", "")
+            switch.multicast.bm_mc_node_associate(0, group, node)
+            nodes.append(node)
+        switch.groups = [(group, nodes)]
+
+    def end(self):
+        self.switch.standard.bm_mt_modify_entry(0, "Sum.admission.jobs", self.entry,
+                                                "Sum.admission.set_job", [*self.data, wide(1, 1)])
+
+
+class Replay:
+    def __init__(self, switch, workers, host):
+        self.switch, self.workers, self.host = switch, workers, host
+        self.job, self.is_over = None, False
+        self.packets = 0
+
+    def counters(self, wanted):
+        return [self.switch.count_of(each) for each in (wanted, MALFORMED, LIMITS, TO_HOST)]
+
+    def deliver(self, side, datagram, verdict, sent):
+        """Raises AssertionError at the first difference."""
+        if self.is_over:
+            return
+        kind = datagram[1] & 0xF if len(datagram) >= 32 else 0
+        worker = datagram[3] if kind and datagram[3] < len(self.job.ranks) else 0
+        source = ip_of(worker) if side == "worker" else ELSEWHERE
+        # The controller hears of ends, and of what is of no job here.
+        is_for_host = verdict in (JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or \
+            (kind == ABORT and verdict != MALFORMED)
+        expected = []
+        for to, answer in [] if is_for_host else sent:
+            numbers = range(len(self.job.ranks)) if to == "all" else [int(to)]
+            expected += [(ip_of(each), port_of(each), answer) for each in numbers]
+        wanted = TO_HOST if is_for_host else verdict
+        before = self.counters(wanted)
+        self.workers.received(), self.host.received()
+        self.workers.send(make_frame(datagram, worker, source))
+        answers, at_host, after = [], [], before
+        deadline = time.monotonic() + ANSWER_S
+        while time.monotonic() < deadline and (after == before or len(answers) < len(expected)):
+            answers += self.workers.received()
+            at_host += self.host.received()
+            after = self.counters(wanted)
+        after = self.counters(wanted)  # none of them was read before the packet had come
+        answers += self.workers.received()
+        self.packets += 1
+        found = sorted(map(read_frame, answers))
+        # A packet that is dropped for several reasons counts as one of them. What has no header is
+        # the host's.
+        is_counted = after[0] == before[0] + 1 or (verdict in DROPPED and after != before) or \
+            (verdict in DROPPED and kind >= FIRST_KIND_DOWN)
+        if found != sorted(expected) or not is_counted:
+            raise AssertionError(f"after {self.packets} packets: {datagram.hex()}\n  verdict "
+                                 f"{verdict}\n  wanted {expected}\n  got {found}, {len(at_host)} "
+                                 f"at the host, counters {before} {after}")
+        if verdict == JOB_ENDED and kind == ABORT:
+            self.job.end()
+        elif verdict == JOB_ENDED:
+            self.is_over = True  # what follows needs the controller's repair of the slot
+
+    def run(self, lines):
+        pending = None
+        for line in lines:
+            word, *rest = line.split(" ")
+            if word in ("job", "in") and pending:
+                self.deliver(*pending)
+                pending = None
+            if word == "job":
+                number, epoch, slots, elements, *ranks = map(int, rest)
+                self.job = Job(self.switch, number, epoch, slots, elements, ranks)
+                self.is_over = False
+            elif word == "in":
+                pending = [rest[0], bytes.fromhex(rest[1]), None, []]
+            elif word == "verdict":
+                pending[2] = int(rest[0])
+            else:
+                pending[3].append((rest[0], bytes.fromhex(rest[1])))
+        if pending:
+            self.deliver(*pending)
+
+
+def replayed(printed, ports, *definitions):
+    """How many packets the program with these definitions answers as it should."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "infold.json"
+        subprocess.run(["p4c-bm2-ss", *definitions, "-I", "p4", "p4/targets/v1model/infold.p4",
+                        "-o", str(program)], cwd=ROOT, check=True)
+        switch = Switch(program, ports)
+        try:
+            replay = Replay(switch, *ports)
+            replay.run(printed.splitlines())
+        finally:
+            switch.process.kill()
+            switch.process.wait()
+    return replay.packets
+
+
+def main():
+    for program in ("p4c-bm2-ss", "simple_switch"):
+        if shutil.which(program) is None:
+            skip(f"{program} is not installed")
+    if os.geteuid() != 0:
+        skip("a switch with ports of its own needs root")
+    if "INFOLD_P4_INSIDE" not in os.environ:
+        os.execvpe("unshare", ["unshare", "--net", sys.executable, *sys.argv],
+                   os.environ | {"INFOLD_P4_INSIDE": "1"})
+    scenarios = sys.argv[2] if len(sys.argv) > 2 else str(SCENARIOS)
+    printed = subprocess.run([sys.argv[1], str(ELEMENTS), scenarios], cwd=ROOT, check=True,
+                             stdout=subprocess.PIPE, text=True).stdout
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    ports = [Port(1), Port(2)]
+    print(f"{replayed(printed, ports)} packets, all answered alike")
+    try:
+        replayed(printed, ports, "-DINFOLD_CANARY_WITHOUT_ROUND_CHECK")
+    except AssertionError as difference:
+        print(f"the canary sings {str(difference).split(':')[0]}")
+    else:
+        sys.exit("the canary sings no more: no difference found without the round check")
+
+
+if __name__ == "__main__":
+    main()
