@@ -126,6 +126,7 @@ struct chunk_t {
 
 struct metadata_t {
   verdict_t verdict;
+  bit<16> zero;
   bit<16> body_bytes;
   bit<16> elements_there;  // that were read
   job_t job;

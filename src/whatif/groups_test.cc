@@ -16,25 +16,6 @@ using ::testing::HasSubstr;
 using trace::CollectiveKind;
 using trace::Trace;
 
-constexpr std::int64_t kBytes = 4'000'000;
-
-// Microseconds in which a link of 1 Gbit/s sends a tensor in chunks.
-double link_us() {
-  return static_cast<double>(predict::passage_of({core::WireFormat::native, core::DataType::f32},
-                                                 kBytes / 4, predict::Framing())
-                                 .link_bytes) *
-         8 / 1e3;
-}
-
-Setting setting_at(Place place, std::uint16_t ranks = 4) {
-  Setting setting;
-  setting.ranks = ranks;
-  setting.place = place;
-  setting.bits_per_second = 1e9;
-  setting.round_trip = base::microseconds(100);
-  return setting;
-}
-
 // Four ranks in two rows and two columns, as a mesh of two dimensions has them. The second call
 // needs the first one, or is made beside it.
 struct MeshOptions {

@@ -16,17 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using trace::CollectiveKind;
 
-constexpr std::int64_t kBytes = 4'000'000;
 constexpr double kComputeUs = 1500;
-
-Setting setting_at(Place place, std::uint16_t ranks = 4) {
-  Setting setting;
-  setting.ranks = ranks;
-  setting.place = place;
-  setting.bits_per_second = 1e9;
-  setting.round_trip = base::microseconds(100);
-  return setting;
-}
 
 Prediction predicted(const RecordedRun& run, const Setting& setting) {
   auto prediction = predict(run, setting, {});
@@ -44,13 +34,6 @@ double exposed_us(const RecordedRun& run, const Setting& setting) {
 std::string refusal(const RecordedRun& run, const Setting& setting) {
   const auto prediction = predict(run, setting, {});
   return prediction ? "none" : prediction.error();
-}
-
-// Microseconds in which a link of 1 Gbit/s sends a tensor in chunks.
-double link_us(double parts = 1) {
-  const predict::Passage passage = predict::passage_of(
-      {core::WireFormat::native, core::DataType::f32}, kBytes / 4, predict::Framing());
-  return parts * static_cast<double>(passage.link_bytes) * 8 / 1e3;
 }
 
 TEST(Prediction, NowhereTakesNoTime) {

@@ -12,6 +12,24 @@
 
 namespace infold::whatif {
 
+inline constexpr std::int64_t kBytes = 4'000'000;
+
+inline Setting setting_at(Place place, std::uint16_t ranks = 4) {
+  Setting setting;
+  setting.ranks = ranks;
+  setting.place = place;
+  setting.bits_per_second = 1e9;
+  setting.round_trip = base::microseconds(100);
+  return setting;
+}
+
+// Microseconds in which a link of 1 Gbit/s sends a tensor in chunks.
+inline double link_us(double parts = 1) {
+  const predict::Passage passage = predict::passage_of(
+      {core::WireFormat::native, core::DataType::f32}, kBytes / 4, predict::Framing());
+  return parts * static_cast<double>(passage.link_bytes) * 8 / 1e3;
+}
+
 inline void set_rank(trace::Trace& trace, std::int64_t rank, std::int64_t ranks) {
   trace.attributes = {trace::make_attribute("rank", rank), trace::make_attribute("world", ranks)};
 }

@@ -3,7 +3,6 @@
 // Every case of spec/vectors/*.vec, one test each, on the software plane with scalar and with
 // vector arithmetic, and on the packet program. Run in the repository's root.
 #include <algorithm>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -23,19 +22,6 @@ namespace infold::conformance {
 void PrintTo(const VectorCase& vector, std::ostream* out) { *out << vector.where; }
 
 namespace {
-
-std::vector<VectorCase> all_vectors() {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
-    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<VectorCase> all;
-  for (const std::string& path : paths) {
-    for (VectorCase& vector : read_vectors(path)) all.push_back(std::move(vector));
-  }
-  return all;
-}
 
 // Returns why the plane cannot run the case's job, empty if it could.
 std::string run_vector(const VectorCase& vector, Plane& plane) {

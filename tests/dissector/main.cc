@@ -5,7 +5,6 @@
 // the repository's root.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -146,16 +145,9 @@ void print_all() {
           {{"of", where + ", damaged"}, {"bytes", plain_hex(copy)}, {"verdict", verdict_on(copy)}});
     }
   });
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
-    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
-    for (const VectorCase& vector : read_vectors(path)) {
-      where = vector.where + ": " + vector.title;
-      run(vector);
-    }
+  for (const VectorCase& vector : all_vectors()) {
+    where = vector.where + ": " + vector.title;
+    run(vector);
   }
 }
 

@@ -12,7 +12,6 @@
 // Usage: infold_p4_packets ELEMENTS SCENARIOS
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -70,23 +69,16 @@ class PrintedPlane final : public Plane {
 };
 
 void print_vectors(PrintedPlane& plane) {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
-    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
-    for (const VectorCase& vector : read_vectors(path)) {
-      PlaneRunner runner(plane);
-      if (!runner.configure({vector.where, {"job"}}).empty()) continue;
-      for (const Step& step : vector.steps) {
-        const std::string& word = step.tokens.at(0);
-        try {
-          if (word == "job" && !runner.configure(step).empty()) break;
-          if (word != "job") runner.run(step);
-        } catch (const VectorError&) {
-          break;  // of another format, or no packet
-        }
+  for (const VectorCase& vector : all_vectors()) {
+    PlaneRunner runner(plane);
+    if (!runner.configure({vector.where, {"job"}}).empty()) continue;
+    for (const Step& step : vector.steps) {
+      const std::string& word = step.tokens.at(0);
+      try {
+        if (word == "job" && !runner.configure(step).empty()) break;
+        if (word != "job") runner.run(step);
+      } catch (const VectorError&) {
+        break;  // of another format, or no packet
       }
     }
   }

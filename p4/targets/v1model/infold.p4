@@ -17,15 +17,16 @@
 #include "forward.p4"
 #include "egress.p4"
 
-// A party that sums elements verifies checksums (R-001).
+// A party that sums elements verifies checksums (R-001). The sum with the checksum in it is 0, also
+// where a checksum of 0 was sent as 0xFFFF.
 control VerifyChecksums(inout headers_t headers, inout metadata_t metadata) {
   apply {
     verify_checksum_with_payload(
         headers.infold.isValid(),
         { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
-          headers.udp.from, headers.udp.to, headers.udp.bytes, headers.infold,
-          ALL_ELEMENTS(headers) },
-        headers.udp.checksum, HashAlgorithm.csum16);
+          headers.udp.from, headers.udp.to, headers.udp.bytes, headers.udp.checksum,
+          headers.infold, ALL_ELEMENTS(headers) },
+        metadata.zero, HashAlgorithm.csum16);
   }
 }
 

@@ -3,10 +3,12 @@
 // Lines to cases, tokens to values.
 #include "tests/conformance/text/vector_file.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -82,6 +84,19 @@ std::vector<VectorCase> read_vectors(const std::string& path) {
   std::ostringstream text;
   text << in.rdbuf();
   return parse_vectors(path, text.str());
+}
+
+std::vector<VectorCase> all_vectors() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator("spec/vectors")) {
+    if (entry.path().extension() == ".vec") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<VectorCase> all;
+  for (const std::string& path : paths) {
+    for (VectorCase& vector : read_vectors(path)) all.push_back(std::move(vector));
+  }
+  return all;
 }
 
 const std::string& Cursor::peek() const {

@@ -29,6 +29,8 @@ struct VectorCase {
 };
 
 std::vector<VectorCase> read_vectors(const std::string& path);
+// All of spec/vectors, in the order of the files' names. Run in the repository's root.
+std::vector<VectorCase> all_vectors();
 std::vector<VectorCase> parse_vectors(const std::string& name, const std::string& text);
 
 // Walks over a step's tokens. Every take_ throws when the token is not there or not so.
