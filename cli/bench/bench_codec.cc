@@ -4,6 +4,7 @@
 // they send, and the error of their means.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -133,7 +134,10 @@ class BenchCodec final : public Command {
                 or_dash(speed->bits_of_formula, 3));
     for (const std::uint64_t world : error_worlds_) {
       const auto error = measure_codec_error(method, std::span(gradients_).first(world));
-      if (!error) return refuse(output, error.error());
+      if (!error) {
+        output.text("\n");
+        return refuse(output, error.error());
+      }
       object[fmt::format("error_{}", world)] = *error;
       output.text(" {:>9.1e}", *error);
     }
@@ -165,6 +169,7 @@ class BenchCodec final : public Command {
     for (const auto& entry : std::filesystem::directory_iterator(folder_, failure)) {
       if (entry.path().extension() == ".f32") files.push_back(entry.path());
     }
+    if (failure) return refuse_gradients(output, folder_ + ": " + failure.message());
     std::sort(files.begin(), files.end());
     for (const std::filesystem::path& file : files) {
       std::vector<float> gradient(std::filesystem::file_size(file, failure) / sizeof(float));
@@ -172,14 +177,27 @@ class BenchCodec final : public Command {
       stream.read(reinterpret_cast<char*>(gradient.data()),
                   static_cast<std::streamsize>(gradient.size() * sizeof(float)));
       if (!stream || gradient.empty()) {
-        output.log("infold bench codec: cannot read floats from {}\n", file.string());
-        return false;
+        return refuse_gradients(output, "cannot read floats from " + file.string());
+      }
+      const bool is_finite = std::all_of(gradient.begin(), gradient.end(),
+                                         [](float each) { return std::isfinite(each); });
+      if (!is_finite) {
+        return refuse_gradients(output, file.string() + " has numbers that are not finite");
+      }
+      if (!gradients_.empty() && gradient.size() != gradients_.front().size()) {
+        return refuse_gradients(
+            output, fmt::format("{} has {} floats, and {} has {}; take gradients of one model",
+                                file.string(), gradient.size(), files.front().string(),
+                                gradients_.front().size()));
       }
       gradients_.push_back(std::move(gradient));
     }
     if (gradients_.size() >= wanted) return true;
-    output.log("infold bench codec: --gradients: {} has {} files *.f32, and --errors wants {}\n",
-               folder_, gradients_.size(), wanted);
+    return refuse_gradients(output, fmt::format("{} has {} files *.f32, and --errors wants {}",
+                                                folder_, gradients_.size(), wanted));
+  }
+  static bool refuse_gradients(Output& output, const std::string& why) {
+    output.log("infold bench codec: --gradients: {}\n", why);
     return false;
   }
 

@@ -19,8 +19,7 @@ using codec::Leg;
 using codec::Travel;
 
 tl::unexpected<Error> refuse(std::string message) {
-  return tl::unexpected(
-      Error{Code::invalid_argument, "bench codec: " + std::move(message), -1, ""});
+  return tl::unexpected(Error{Code::invalid_argument, std::move(message), -1, ""});
 }
 
 double thread_s() {
