@@ -2,10 +2,10 @@
 //
 // core::Adder beside core::Aggregator: both get the packets that arrive at the aggregators of drawn
 // scenarios, and altered ones. They must send the same packets and give the same verdicts.
-#include "core/adder/adder.h"
-
 #include <gtest/gtest.h>
 
+#include "core/adder/side_by_side_testing.h"
+#include "sim/altered_testing.h"
 #include "sim/scenario/draw.h"
 #include "sim/simulation.h"
 
@@ -37,7 +37,7 @@ class SideBySide final : public Observer {
     auto& pair = machines_[path.destination()];
     if (!pair) return;
     deliver(*pair, bytes);
-    if (random_.below(4) == 0) deliver(*pair, altered(bytes));
+    if (random_.below(4) == 0) deliver(*pair, altered(bytes, random_));
   }
   void on_drop(base::Instant, const Path&, std::span<const std::byte>, DropCause) override {}
 
@@ -48,45 +48,15 @@ class SideBySide final : public Observer {
   };
 
   void deliver(Pair& pair, std::span<const std::byte> datagram) {
-    if (!difference_.empty() || !is_summed_by_both(datagram)) return;
+    if (!difference_.empty() || !core::is_summed_by_both(datagram)) return;
     ++packets_;
-    const core::Verdict adders = pair.adder.handle_datagram(datagram);
-    const core::Verdict wanted = pair.aggregator.handle_datagram(datagram);
-    taken_ += wanted < core::Verdict::dropped_malformed ? 1 : 0;
-    if (adders != wanted) {
-      difference_ = std::string("verdicts ") + core::verdict_name(adders) + ", not " +
-                    core::verdict_name(wanted);
-    }
-    while (true) {
-      const auto sent = pair.adder.poll_transmit();
-      const auto expected = pair.aggregator.poll_transmit();
-      if (!sent && !expected) return;
-      const bool is_same = sent && expected && sent->to == expected->to &&
-                           sent->worker == expected->worker &&
-                           std::ranges::equal(sent->datagram, expected->datagram);
-      if (!is_same) difference_ += " other packets after " + std::to_string(packets_);
-      if (!sent || !expected) return;
-    }
-  }
-
-  // An honest rank sends nothing else to such a site: its record says what it sums.
-  static bool is_summed_by_both(std::span<const std::byte> datagram) {
-    core::Packet packet;
-    if (core::parse(datagram, packet) != core::Malformed::none) return true;
-    const core::SiteRecord record = core::adder_record(INFOLD_ELEMENTS_MAX);
-    return !packet.is_sparse() && record.formats.has(packet.header.signature.layout().format);
-  }
-
-  std::vector<std::byte> altered(std::span<const std::byte> datagram) {
-    std::vector<std::byte> copy(datagram.begin(), datagram.end());
-    for (std::uint64_t flips = 1 + random_.below(3); flips > 0 && !copy.empty(); --flips) {
-      const std::size_t reach = random_.chance(0.8)
-                                    ? std::min<std::size_t>(copy.size(), INFOLD_HEADER_BYTES)
-                                    : copy.size();
-      copy[random_.below(reach)] ^= static_cast<std::byte>(1U << random_.below(8));
-    }
-    if (random_.chance(0.2)) copy.resize(random_.below(copy.size() + 8));
-    return copy;
+    const core::VerdictCounters before = pair.aggregator.counters();
+    difference_ = core::deliver_to_both(pair.adder, pair.aggregator, datagram);
+    const auto dropped = static_cast<std::size_t>(core::Verdict::dropped_malformed);
+    taken_ += std::equal(before.begin() + dropped, before.end(),
+                         pair.aggregator.counters().begin() + dropped)
+                  ? 1
+                  : 0;
   }
 
   base::Prng random_;

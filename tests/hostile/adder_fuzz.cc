@@ -2,10 +2,8 @@
 //
 // The pipeline that only adds beside the aggregator: honest and hostile packets to both, the same
 // packets and verdicts from both.
-#include <algorithm>
-
 #include "base/check.h"
-#include "core/adder/adder.h"
+#include "core/adder/side_by_side_testing.h"
 #include "tests/hostile/datagrams.h"
 #include "tests/hostile/operations.h"
 
@@ -15,14 +13,6 @@ using namespace infold;
 using namespace infold::hostile;
 
 constexpr int kPackets = 400;
-
-// Packets of formats that such a site does not sum are another matter: ranks send it none.
-bool is_for_both(const Datagram& datagram) {
-  core::Packet packet;
-  if (core::parse(datagram, packet) != core::Malformed::none) return true;
-  const core::FormatSet formats = core::adder_record(kElements).formats;
-  return !packet.is_sparse() && formats.has(packet.header.signature.layout().format);
-}
 
 Datagram near_the_open_round(Operations& operations, std::uint32_t newest) {
   const auto worker = static_cast<std::uint8_t>(operations.below(kWorkers));
@@ -46,19 +36,6 @@ Datagram altered(Operations& operations, Datagram datagram) {
   return datagram;
 }
 
-void deliver(core::Adder& adder, core::Aggregator& aggregator, const Datagram& datagram) {
-  const core::Verdict verdict = adder.handle_datagram(datagram);
-  CHECK(verdict == aggregator.handle_datagram(datagram));
-  while (true) {
-    const auto sent = adder.poll_transmit();
-    const auto expected = aggregator.poll_transmit();
-    CHECK(sent.has_value() == expected.has_value());
-    if (!sent) return;
-    CHECK(sent->to == expected->to && sent->worker == expected->worker);
-    CHECK(std::ranges::equal(sent->datagram, expected->datagram));
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -79,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     } else if (choice == 2) {
       datagram = altered(operations, datagram);
     }
-    if (is_for_both(datagram)) deliver(adder, aggregator, datagram);
+    if (!core::is_summed_by_both(datagram)) continue;
+    CHECK(core::deliver_to_both(adder, aggregator, datagram).empty());
   }
   return 0;
 }

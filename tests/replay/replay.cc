@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/packet/packet.h"
+#include "sim/altered_testing.h"
 #include "sim/nodes/stale.h"
 #include "sim/scenario/draw.h"
 
@@ -164,7 +165,7 @@ void Replay::on_arrival(base::Instant, const sim::Path& path, std::span<const st
   const std::vector<std::byte> datagram = renumbered(bytes, *index);
   both_.deliver(datagram);
   if (!hostile_ || random_.below(16) != 0 || !difference().empty()) return;
-  const std::vector<std::byte> hostile = changed(datagram);
+  const std::vector<std::byte> hostile = sim::altered(datagram, random_);
   if (is_unsummed(hostile, has_trees_, types_)) return;
   ++counters_.hostile;
   both_.deliver(hostile);
@@ -175,19 +176,6 @@ void Replay::on_drop(base::Instant, const sim::Path& path, std::span<const std::
   const auto index = followed_[path.destination()];
   if (!index || !difference().empty() || cause != sim::DropCause::checksum) return;
   both_.deliver_damaged(renumbered(bytes, *index));
-}
-
-std::vector<std::byte> Replay::changed(std::span<const std::byte> datagram) {
-  std::vector<std::byte> copy(datagram.begin(), datagram.end());
-  if (copy.empty()) return copy;
-  for (std::uint64_t flips = 1 + random_.below(3); flips > 0; --flips) {
-    // Mostly in the header, which decides most.
-    const std::size_t reach =
-        random_.chance(0.8) ? std::min<std::size_t>(copy.size(), INFOLD_HEADER_BYTES) : copy.size();
-    copy[random_.below(reach)] ^= static_cast<std::byte>(1U << random_.below(8));
-  }
-  if (random_.chance(0.2)) copy.resize(random_.below(copy.size() + 8));
-  return copy;
 }
 
 std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane,

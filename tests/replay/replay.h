@@ -67,8 +67,6 @@ class Replay final : public sim::Observer {
                sim::DropCause cause) override;
 
  private:
-  std::vector<std::byte> changed(std::span<const std::byte> datagram);
-
   SideBySide both_;
   bool hostile_;
   bool has_trees_;

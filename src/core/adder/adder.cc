@@ -258,13 +258,13 @@ void Adder::send_pending(const Header& header, std::uint32_t seen) {
   pending.round = header.round;
   pending.signature = header.signature;
   write_header(pending, notice_);
-  std::array<std::byte, INFOLD_PENDING_BYTES_MAX> missing{};
+  std::array<RankRange, kAdderWorkersMax> missing;
+  std::size_t count = 0;
   for (std::uint8_t worker = 0; worker < options_.workers.size(); ++worker) {
-    const std::uint16_t rank = options_.workers[worker].first;
-    if ((seen & bit_of(worker)) == 0) missing[rank / 8] |= std::byte{1} << (rank % 8);
+    if ((seen & bit_of(worker)) == 0) missing[count++] = options_.workers[worker];
   }
-  const std::size_t bytes = (options_.world + 31) / 32 * 4;
-  std::copy_n(missing.begin(), bytes, notice_.begin() + INFOLD_HEADER_BYTES);
+  const std::size_t bytes = write_missing(std::span(missing).first(count), PendingForm::bits,
+                                          options_.world, notice_.data() + INFOLD_HEADER_BYTES);
   send(To::worker, header.worker, std::span(notice_).first(INFOLD_HEADER_BYTES + bytes));
 }
 
