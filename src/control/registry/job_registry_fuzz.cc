@@ -44,11 +44,9 @@ class Run {
 
  private:
   void work() {
-    base::Instant before = now_;
-    do {  // time may pass while the plane starts a job
-      before = now_;
+    do {  // again, as the agenda does: deadlines may pass while the plane starts a job
       registry_.work();
-    } while (before != now_);
+    } while (registry_.next_deadline() <= now_);
     for (const PatientPeer& peer : peers_) {
       CHECK(!peer.ear || !peer.ear->waits() || now_ < peer.deadline);
     }

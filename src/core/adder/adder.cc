@@ -305,9 +305,10 @@ std::uint64_t Adder::digest() const {
     if (!answer.is_complete && (slot.open != answer.round || slot.seen == 0)) continue;
     const ChunkSignature signature = signature_of(formats_[copy], shapes_[copy]);
     digest.add(std::uint64_t{formats_[copy]} << 32 | shapes_[copy]);
-    digest.add(std::uint64_t{first_workers_[copy]} << 32 | counts_[copy]);
-    digest.add(std::uint64_t{digests_[copy]} << 8 |
-               (answer.is_complete ? last_workers_[copy] : 0U));
+    // Who came first is told in a mismatch, and who came last in the result.
+    const std::uint8_t told = answer.is_complete ? last_workers_[copy] : first_workers_[copy];
+    digest.add(std::uint64_t{told} << 32 | counts_[copy]);
+    digest.add(digests_[copy]);
     for (std::uint32_t i = 0; counts_[copy] > 0 && i < signature.elements; ++i) {
       digest.add(elements_.at(i, copy));
     }
