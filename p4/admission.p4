@@ -87,10 +87,14 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
     size = JOBS_MAX;
   }
 
-  action set_sender(workers_t bit_, ipv4_t address, bit<32> rank_digest) {
+  action set_sender(workers_t bit_, ipv4_t address, bit<32> rank_digest, mac_t mac,
+                    udp_port_t udp_port, port_t port) {
     metadata.sender.bit_ = bit_;
     metadata.sender.address = address;
     metadata.sender.digest = rank_digest;
+    metadata.sender.mac = mac;
+    metadata.sender.udp_port = udp_port;
+    metadata.sender.port = port;
   }
   table senders {
     key = {

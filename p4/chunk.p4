@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is stored of the packet's chunk, beside its elements: core::Adder::recall(). One access to
-// each register.
+// each register. The controller's packets have no contribution, and read all of it.
 #include "headers.p4"
 #include TARGET_REGISTERS
 
@@ -20,10 +20,10 @@ control Chunk(in headers_t headers, inout metadata_t metadata) {
     bit<32> format = headers.infold.elements ++ headers.infold.dtype ++ headers.infold.format ++
                      headers.infold.collective ++ headers.infold.reduction;
     bit<32> worker = (bit<32>)headers.infold.worker;
-    bit<32> unused;
     WORD_TOUCH(formats, metadata.copy, begins, format, metadata.chunk.format)
     WORD_TOUCH(shapes, metadata.copy, begins, headers.infold.shape, metadata.chunk.shape)
-    WORD_TOUCH(first_workers, metadata.copy, begins, worker, unused)
+    WORD_TOUCH(first_workers, metadata.copy, begins, worker,
+               metadata.chunk.first)
     bool fits = metadata.standing.is_new == 1 && metadata.chunk.format == format &&
                 metadata.chunk.shape == headers.infold.shape;
     metadata.chunk.fits = fits ? 1w1 : 0;
@@ -38,7 +38,10 @@ control Chunk(in headers_t headers, inout metadata_t metadata) {
     more = adds ? headers.infold.digest : 0;
     COUNT_TOUCH(digests, metadata.copy, begins, more, metadata.chunk.digest)
     bool is_answered = completes && fits;
-    ROUND_TOUCH(rounds, metadata.copy, begins || is_answered, headers.infold.round, completes,
+    bool is_told = headers.task.isValid() && headers.task.writes[1:1] == 1;
+    round_t round = headers.infold.round;
+    if (is_told) round = headers.task.round;
+    ROUND_TOUCH(rounds, metadata.copy, begins || is_answered || is_told, round, completes,
                 metadata.chunk.round, metadata.chunk.is_complete)
     bit<32> last;
     WORD_TOUCH(last_workers, metadata.copy, is_answered, worker, last)

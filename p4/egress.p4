@@ -5,10 +5,10 @@
 
 control Address(inout headers_t headers, inout metadata_t metadata,
                inout standard_metadata_t standard) {
-  action address(mac_t mac, ipv4_t ip, udp_port_t port) {
+  action address(mac_t mac, ipv4_t ip, udp_port_t udp_port) {
     headers.ethernet.to = mac;
     headers.ipv4.to = ip;
-    headers.udp.to = port;
+    headers.udp.to = udp_port;
   }
   action drop() { mark_to_drop(standard); }
   table workers {

@@ -5,7 +5,20 @@
 #include "headers.p4"
 
 control Forward(in headers_t headers, inout standard_metadata_t standard) {
-  action to_port(bit<9> port) { standard.egress_spec = port; }
+  // The controller hears of a station that sends from another port than before.
+  action is_known() {}
+  action learn() { TELL_STATION(headers.ethernet.from, standard.ingress_port) }
+  table sources {
+    key = {
+      headers.ethernet.from : exact;
+      standard.ingress_port : exact;
+    }
+    actions = { is_known; learn; }
+    default_action = learn();
+    size = STATIONS_MAX;
+  }
+
+  action to_port(port_t port) { standard.egress_spec = port; }
   action to_all() { standard.mcast_grp = FLOOD_GROUP; }
   table stations {
     key = { headers.ethernet.to : exact; }
@@ -14,5 +27,8 @@ control Forward(in headers_t headers, inout standard_metadata_t standard) {
     size = STATIONS_MAX;
   }
 
-  apply { stations.apply(); }
+  apply {
+    sources.apply();
+    stations.apply();
+  }
 }

@@ -72,7 +72,48 @@ header element32_t {
   bit<32> value;
 }
 
+// From the controller to the registers of a copy, and what they hold then, back to it. A packet of
+// the controller has a frame of zeros behind it.
+@controller_header("packet_out")
+header register_task_t {
+  bit<32> ticket;  // comes back
+  copy_index_t copy;
+  bit<8> writes;  // bit 0: the slot; bit 1: the round, and the copy is not complete
+  round_t open;
+  workers_t seen;
+  round_t round;
+}
+
+@controller_header("packet_in")
+header register_view_t {
+  bit<32> ticket;
+  copy_index_t copy;
+  round_t open;
+  workers_t seen;
+  bit<32> format;
+  bit<32> shape;
+  bit<32> first_worker;
+  round_t round;
+  bit<8> is_complete;
+}
+
+// What the controller is told: a station that is not known at this port, and a worker that was
+// elsewhere.
+struct station_note_t {
+  mac_t mac;
+  port_t port;
+}
+struct worker_note_t {
+  job_index_t job;
+  worker_t worker;
+  mac_t mac;
+  udp_port_t udp_port;
+  port_t port;
+}
+
 struct headers_t {
+  register_task_t task;
+  register_view_t view;
   ethernet_t ethernet;
   ipv4_header_t ipv4;
   udp_t udp;
@@ -100,6 +141,9 @@ struct sender_t {
   workers_t bit_;
   ipv4_t address;
   bit<32> digest;
+  mac_t mac;  // where its packets came from until now
+  udp_port_t udp_port;
+  port_t port;
 }
 
 // Where the packet's chunk stands, as core::Adder::Standing has it.
@@ -115,6 +159,7 @@ struct standing_t {
 struct chunk_t {
   bit<32> format;  // bytes 16 to 19 of the header
   bit<32> shape;
+  bit<32> first;
   bit<1> fits;  // the packet's signature is the chunk's
   bit<1> had_data;
   bit<16> contributors;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads a packet as far as an infold header and the elements behind it. All other bytes stay as
-// they came, so that every packet can be forwarded.
+// they came, so that every packet can be forwarded. Packets of the controller have a header of
+// their own.
 #include "headers.p4"
 
 const bit<16> ETHERNET_IPV4 = 0x0800;
@@ -11,6 +12,17 @@ parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
              inout standard_metadata_t standard) {
   state start {
     metadata.verdict = verdict_t.none;
+    transition select(standard.ingress_port) {
+      CONTROLLER_PORT: task;
+      default: ethernet;
+    }
+  }
+  state task {
+    metadata.verdict = verdict_t.of_controller;
+    packet.extract(headers.task);
+    transition accept;
+  }
+  state ethernet {
     packet.extract(headers.ethernet);
     transition select(headers.ethernet.type) {
       ETHERNET_IPV4: ipv4;
@@ -93,6 +105,7 @@ parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
 
 control Deparse(packet_out packet, in headers_t headers) {
   apply {
+    packet.emit(headers.view);
     packet.emit(headers.ethernet);
     packet.emit(headers.ipv4);
     packet.emit(headers.udp);

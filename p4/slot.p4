@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a slot says of a packet's round: core::Adder::stand(). One access to one register.
+// What a slot says of a packet's round: core::Adder::stand(). One access to one register. The
+// controller's packets read the register, or set it.
 #include "headers.p4"
 #include TARGET_REGISTERS
 
-control Slot(in headers_t headers, inout metadata_t metadata) {
+control Slot(inout headers_t headers, inout metadata_t metadata) {
   SLOT_REGISTER(slots)
 
   apply {
@@ -12,6 +13,11 @@ control Slot(in headers_t headers, inout metadata_t metadata) {
     workers_t worker = contributes ? metadata.sender.bit_ : 0;
     round_t open;
     workers_t seen;
+    if (headers.task.isValid()) {
+      SLOT_EXCHANGE(slots, metadata.slot, headers.task.writes[0:0] == 1, headers.task.open,
+                    headers.task.seen, headers.view.open, headers.view.seen)
+      return;
+    }
     SLOT_TOUCH(slots, metadata.slot, headers.infold.round, worker, metadata.job.all, open, seen)
     bool is_open = IS_OPEN(open, headers.infold.round);
     bool is_new = is_open && contributes && (seen & worker) == 0;

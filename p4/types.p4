@@ -7,6 +7,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_t;
 typedef bit<16> udp_port_t;
+typedef bit<9> port_t;  // of the device
 typedef bit<8> worker_t;
 typedef bit<32> workers_t;  // a set, a bit for each number
 typedef bit<32> round_t;
@@ -67,6 +68,7 @@ enum bit<8> verdict_t {
   dropped_stale_round = 16,
   dropped_early_round = 17,
   dropped_limits = 19,
+  of_controller = 252,
   admitted = 253,  // no verdict yet
   none = 254,      // not a packet of a job here
   to_host = 255    // for the controller

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold switch: the aggregator as a daemon in the foreground. It runs in user space or, with
-// cli/switch/switch_xdp, in the kernel. It prints its addresses and its memory limit, then works
-// until a signal stops it.
+// infold switch: the aggregator as a daemon in the foreground. It runs in user space, with
+// cli/switch/switch_xdp in the kernel, or with cli/switch/switch_p4 in a P4 pipeline. It prints its
+// addresses and its memory limit, then works until a signal stops it.
 
 #include <malloc.h>
 #include <set>
@@ -10,8 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "cli/commands.h"
 #include "cli/switch/switch_log.h"
+#include "cli/switch/switch_p4.h"
 #include "cli/switch/switch_report.h"
 #include "cli/switch/switch_xdp.h"
 #include "control/service/control_server.h"
@@ -61,13 +64,15 @@ class Switch final : public Command {
     options.whole<std::uint32_t>("--mtu", mtu_, {576, 9216}, "Largest packet of any job in bytes");
     options.flag("--no-offload", no_offload_,
                  "Send and receive packets one by one, without the kernel's offloads");
-    options.choice("--plane", plane_, {"user", "xdp"},
-                   "Where sums are made: user is threads of this process, xdp is the kernel");
+    options.choice("--plane", plane_, {"user", "xdp", "p4"},
+                   "Where sums are made: user is threads of this process, xdp is the kernel, p4 is "
+                   "the pipeline of a P4 device");
     options.text_list("--dev", devices_,
                       "Network interfaces with commas between; needs --plane xdp");
     options.flag(
         "--pin", pin_,
         "Keep the packet program at its interfaces when this process ends; needs --plane xdp");
+    p4_.declare(options);
     options.address("--metrics", metrics_, metrics_at_,
                     "Address of the HTTP port for Prometheus metrics, HOST:PORT; empty for none");
     log_.declare(options);
@@ -77,6 +82,8 @@ class Switch final : public Command {
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
         "  infold switch --listen 10.1.0.1:7700 --parent 10.0.0.1:7700\n"
         "  infold switch --plane xdp --dev eth0,eth1 --listen 10.0.0.1:7700\n"
+        "  infold switch --plane p4 --p4runtime 127.0.0.1:9559 --program build/p4 --ports 1,2,3 "
+        "--listen 10.0.0.1:7700\n"
         "  infold switch --listen 10.0.0.1:7700 --metrics 127.0.0.1:7790\n"
         "  infold switch --config /etc/infold/switch.toml");
   }
@@ -92,6 +99,9 @@ class Switch final : public Command {
     if (plane_ == "xdp") {
       return run_xdp_switch(
           {listen_at_, control_at_, metrics_at_, devices_, slots_, mtu_, pin_, parent_at_}, output);
+    }
+    if (plane_ == "p4") {
+      return p4_.run({listen_at_, control_at_, metrics_at_, slots_}, output);
     }
     switches::SwitchOptions options;
     options.listen = listen_at_;
@@ -136,22 +146,33 @@ class Switch final : public Command {
 
   // Returns an error if an option does not fit the plane, else an empty text.
   std::string find_misfit() const {
-    if (plane_ == "user") {
-      if (!devices_.empty())
-        return "--dev: needs --plane xdp; in user space --listen alone decides";
-      return pin_ ? "--pin: needs --plane xdp; only the packet program can be pinned" : "";
+    if (plane_ != "p4") {
+      if (const char* const given = p4_.find_given()) {
+        return fmt::format("{}: needs --plane p4", given);
+      }
     }
-    if (devices_.empty()) return "--dev: --plane xdp needs the names of network interfaces";
+    if (plane_ != "xdp") {
+      if (!devices_.empty())
+        return "--dev: needs --plane xdp; other planes have no network interfaces of their own";
+      if (pin_) return "--pin: needs --plane xdp; only the packet program can be pinned";
+    }
+    if (plane_ == "user") return "";
+    if (plane_ == "xdp" && devices_.empty())
+      return "--dev: --plane xdp needs the names of network interfaces";
     if (std::set<std::string>(devices_.begin(), devices_.end()).size() < devices_.size()) {
       return "--dev: an interface is named twice";
     }
-    if (threads_ != 1)
-      return "--threads: --plane xdp has no threads; the kernel sums on the core where a packet "
-             "arrives";
-    if (no_offload_) return "--no-offload: --plane xdp always takes packets one by one";
-    if (listen_at_.is_any() || listen_at_.port() == 0) {
-      return "--listen: --plane xdp needs one address of this host, and a port";
+    if (threads_ != 1) {
+      return fmt::format("--threads: --plane {} has no threads; {}", plane_,
+                         plane_ == "xdp" ? "the kernel sums on the core where a packet arrives"
+                                         : "the device sums");
     }
+    if (no_offload_)
+      return fmt::format("--no-offload: --plane {} always takes packets one by one", plane_);
+    if (listen_at_.is_any() || listen_at_.port() == 0) {
+      return fmt::format("--listen: --plane {} needs one address of this host, and a port", plane_);
+    }
+    if (plane_ == "p4") return p4_.find_misfit(listen_at_, parent_at_);
     return "";
   }
 
@@ -203,6 +224,7 @@ class Switch final : public Command {
   std::string plane_ = "user";
   std::vector<std::string> devices_;
   bool pin_ = false;
+  P4Options p4_;
   LogOptions log_;
 };
 

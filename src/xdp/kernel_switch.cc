@@ -25,11 +25,11 @@ std::uint32_t header_bytes(const io::SocketAddress& address) {
   return (address.is_ipv6() ? 40 : 20) + kUdpBytes;
 }
 
-Attempt<std::vector<Interface>> find_interfaces(const std::vector<std::string>& names) {
+base::Attempt<std::vector<Interface>> find_interfaces(const std::vector<std::string>& names) {
   std::vector<Interface> found;
   for (const std::string& name : names) {
-    Attempt<Interface> interface = find_interface(name);
-    if (!interface) return cannot(interface.error());
+    base::Attempt<Interface> interface = find_interface(name);
+    if (!interface) return base::cannot(interface.error());
     found.push_back(std::move(*interface));
   }
   return found;
@@ -66,14 +66,15 @@ std::string text_of(const base::Error& error) {
 
 }  // namespace
 
-Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOptions& options) {
-  const Attempt<std::vector<Interface>> interfaces = find_interfaces(options.interfaces);
-  if (!interfaces) return cannot(interfaces.error());
-  if (const Attempt<void> able = check_host(); !able) return cannot(able.error());
+base::Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(
+    const KernelSwitchOptions& options) {
+  const base::Attempt<std::vector<Interface>> interfaces = find_interfaces(options.interfaces);
+  if (!interfaces) return base::cannot(interfaces.error());
+  if (const base::Attempt<void> able = check_host(); !able) return base::cannot(able.error());
   std::vector<Claim> claims;
   for (const Interface& each : *interfaces) {
-    Attempt<Claim> claim = Claim::take(each);
-    if (!claim) return cannot(claim.error());
+    base::Attempt<Claim> claim = Claim::take(each);
+    if (!claim) return base::cannot(claim.error());
     claims.push_back(std::move(*claim));
   }
   io::UdpOptions udp;
@@ -81,13 +82,13 @@ Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOpt
   // For a socket that receives trains, the kernel would coalesce packets that carry notes.
   udp.offload = false;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
-  if (!socket) return cannot(options.listen.text() + ": " + socket.error().detail);
+  if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
   KernelSwitchOptions settled = options;
   settled.listen = socket->local_address();
 
   const std::uint32_t datagram_bytes_max = largest_datagram(*interfaces, settled);
   base::Result<Program> program = load(*interfaces, settled, datagram_bytes_max);
-  if (!program) return cannot(text_of(program.error()));
+  if (!program) return base::cannot(text_of(program.error()));
   std::unique_ptr<KernelSwitch> made(
       new KernelSwitch(settled, std::move(claims), std::move(*program), std::move(*socket)));
   made->datagram_bytes_max_ = datagram_bytes_max;
@@ -95,16 +96,16 @@ Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(const KernelSwitchOpt
                                 .ingress_program = made->program_.ingress_program(),
                                 .pin = options.pin};
   for (const Interface& each : *interfaces) {
-    Attempt<Attachment> attachment = Attachment::attach(each, attach);
-    if (!attachment) return cannot(attachment.error());
+    base::Attempt<Attachment> attachment = Attachment::attach(each, attach);
+    if (!attachment) return base::cannot(attachment.error());
     made->ports_.push_back({each, std::move(*attachment), LinkState::up});
   }
   const io::SocketAddress& listen = options.control.is_set() ? options.control : settled.listen;
   if (const base::Result<void> ready = made->make_registrar(listen); !ready) {
-    return cannot("--parent " + options.parent.text() + " " + ready.error().detail);
+    return base::cannot("--parent " + options.parent.text() + " " + ready.error().detail);
   }
   auto control = control::ControlServer::start(listen, *made->registrar_);
-  if (!control) return cannot(text_of(control.error()));
+  if (!control) return base::cannot(text_of(control.error()));
   made->control_ = std::move(*control);
   return made;
 }

@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "base/attempt.h"
 #include "control/registrar.h"
 #include "control/registry/plane.h"
 #include "control/service/control_server.h"
@@ -31,7 +32,6 @@
 #include "site/switch_status.h"
 #include "switch/uplink.h"
 #include "xdp/attach/attachment.h"
-#include "xdp/attach/attempt.h"
 #include "xdp/attach/claim.h"
 #include "xdp/attach/interface.h"
 #include "xdp/program/program.h"
@@ -51,7 +51,7 @@ struct KernelSwitchOptions {
 
 class KernelSwitch final : public control::Plane {
  public:
-  static Attempt<std::unique_ptr<KernelSwitch>> start(const KernelSwitchOptions& options);
+  static base::Attempt<std::unique_ptr<KernelSwitch>> start(const KernelSwitchOptions& options);
   ~KernelSwitch() override;  // ends all jobs
 
   struct Port {

@@ -261,7 +261,7 @@ def a_worker_behind_a_dead_link_is_told_by_a_packet(binary):
 
 
 def root_pins_without_its_other_capabilities(binary):
-    """Pins as the service of docs/kernel-switch.md does."""
+    """Pins as the service of docs/switches/kernel.md does."""
     with network(1), Network(binary) as job:
         held = "bpf,+net_admin,+perfmon"
         pinning = job.start(space_of("switch"), "setpriv", f"--bounding-set=-all,+{held}", binary,

@@ -6,8 +6,8 @@ are at one port of the switch, and the host is at another.
 
 Usage: bmv2_test.py PROGRAM [SCENARIOS]    (infold_p4_packets; default 20)
 
-Needs root, p4c-bm2-ss and simple_switch in PATH, and BMv2's Python modules. p4/README.md says where
-these come from. Without them the test is skipped.
+Needs root, p4c-bm2-ss and simple_switch in PATH, and BMv2's Python modules. docs/switches/p4.md
+says where these come from. Without them the test is skipped.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ DROPPED = range(MALFORMED, 20)
 
 
 def skip(reason):
-    print(f"skipped: {reason}; see p4/README.md")
+    print(f"skipped: {reason}; see docs/switches/p4.md")
     sys.exit(SKIPPED)
 
 
@@ -200,7 +200,8 @@ class Job:
         for worker, rank in enumerate(ranks):
             switch.add("Sum.admission.senders", [wide(0, 2), wide(worker, 1)],
                        "Sum.admission.set_sender",
-                       [wide(1 << rank, 4), ip_of(worker), wide(digest_of(rank), 4)])
+                       [wide(1 << rank, 4), ip_of(worker), wide(digest_of(rank), 4),
+                        mac_of(worker), wide(port_of(worker), 2), wide(1, 2)])
             switch.add("Address.workers", [wide(0, 2), wide(worker, 2)], "Address.address",
                        [mac_of(worker), ip_of(worker), wide(port_of(worker), 2)])
             node = switch.multicast.bm_mc_node_create(0, worker, "10", "")

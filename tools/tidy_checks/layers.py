@@ -43,6 +43,7 @@ ALLOWED = {
     "io": BELOW_TOP,
     # Its switch is another plane below the same control plane.
     "xdp": BELOW_SITE | {"bpf", "site", "switch"},
+    "p4": BELOW_SITE | {"proto", "site"},  # likewise, with the devices' own protocol
     "control": BELOW_CONTROL,
     "control/client": BELOW_CONTROL | {"control"},
     "control/registry": BELOW_CONTROL | {"control"},

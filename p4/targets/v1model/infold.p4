@@ -4,6 +4,11 @@
 #include <core.p4>
 #include <v1model.p4>
 
+// BMv2 gets it as --cpu-port.
+#define CONTROLLER_PORT 510
+#define TELL_STATION(mac_, port_) digest<station_note_t>(1, { mac_, port_ });
+#define TELL_WORKER(job_, worker_, mac_, udp_port_, port_) \
+  digest<worker_note_t>(2, { job_, worker_, mac_, udp_port_, port_ });
 #define TARGET_REGISTERS "targets/v1model/registers.p4"
 
 #include "headers.p4"
@@ -60,20 +65,53 @@ control Sum(inout headers_t headers, inout metadata_t metadata,
 
   action drop() { mark_to_drop(standard); }
 
+  // Where the sender is now. Answers to all go there.
+  action note_sender() {
+    TELL_WORKER(metadata.job.index, headers.infold.worker, headers.ethernet.from,
+                headers.udp.from, standard.ingress_port)
+  }
+
+  action show_registers() {
+    headers.view.ticket = headers.task.ticket;
+    headers.view.copy = headers.task.copy;
+    headers.view.format = metadata.chunk.format;
+    headers.view.shape = metadata.chunk.shape;
+    headers.view.first_worker = metadata.chunk.first;
+    headers.view.round = metadata.chunk.round;
+    headers.view.is_complete = (bit<8>)metadata.chunk.is_complete;
+    headers.task.setInvalid();
+    standard.egress_spec = CONTROLLER_PORT;
+  }
+
   apply {
     admission.apply(headers, metadata);
     if (metadata.verdict == verdict_t.admitted) {
       if (standard.checksum_error == 1) metadata.verdict = verdict_t.dropped_malformed;
     }
     if (metadata.verdict == verdict_t.admitted) {
+      if (headers.ethernet.from != metadata.sender.mac ||
+          headers.udp.from != metadata.sender.udp_port ||
+          standard.ingress_port != metadata.sender.port) {
+        note_sender();
+      }
+    } else if (headers.task.isValid()) {
+      headers.view.setValid();
+      metadata.slot = headers.task.copy >> 1;
+      metadata.copy = headers.task.copy;
+    }
+    if (metadata.verdict == verdict_t.admitted || headers.task.isValid()) {
       slot.apply(headers, metadata);
       chunk.apply(headers, metadata);
+    }
+    if (metadata.verdict == verdict_t.admitted) {
       verdict.apply(headers, metadata);
       if (metadata.adds == 1 || metadata.is_answer == 1) sums.apply(headers, metadata);
       answer.apply(headers, metadata);
     }
     verdicts.count((bit<32>)(bit<8>)metadata.verdict);
-    if (metadata.verdict == verdict_t.none || metadata.verdict == verdict_t.to_host) {
+    if (metadata.verdict == verdict_t.of_controller) {
+      show_registers();
+    } else if (metadata.verdict == verdict_t.none || metadata.verdict == verdict_t.to_host) {
       forward.apply(headers, standard);
     } else if (metadata.verdict == verdict_t.completed) {
       standard.mcast_grp = metadata.job.multicast;

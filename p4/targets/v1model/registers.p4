@@ -24,6 +24,16 @@
     array.write(index, entry);                                             \
   }
 
+#define SLOT_EXCHANGE(array, index, writes, open_, seen_, open_after, seen_after) \
+  {                                                                                \
+    bit<64> entry;                                                                 \
+    array.read(entry, index);                                                      \
+    if (writes) entry = (open_ ^ 1) ++ seen_;                                      \
+    array.write(index, entry);                                                     \
+    open_after = entry[63:32] ^ 1;                                                 \
+    seen_after = entry[31:0];                                                      \
+  }
+
 #define WORD_REGISTER(array) register<bit<32>>(COPIES_MAX) array;
 #define WORD_TOUCH(array, index, writes, value, after) \
   {                                                     \

@@ -205,7 +205,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   if (!use) return tl::unexpected(use.error());
   terms.formats = use->formats;
   terms.elements_max = use->elements_max;
-  terms.groups = propose_groups(job.ranks);
+  if (plane_ == nullptr || plane_->takes_host_groups()) terms.groups = propose_groups(job.ranks);
   terms.wants_transfers = plane_ != nullptr && plane_->wants_transfers();
   if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
   if (may_sum_native(job)) terms.native_types = use->native;

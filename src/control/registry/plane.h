@@ -20,6 +20,8 @@ class Plane {
   virtual std::uint32_t slots_total() const = 0;  // of each site
   virtual std::uint32_t jobs_max() const { return 65'535; }
   virtual std::uint32_t datagram_bytes_max() const = 0;
+  // Whether a worker may speak for several ranks of its host.
+  virtual bool takes_host_groups() const { return true; }
   // All ranks hear of a refusal, or of an exception's text. A number that a living job has is
   // refused. May take long.
   virtual Answer<void> start_job(const JobTerms& terms) = 0;

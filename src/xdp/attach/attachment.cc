@@ -133,24 +133,27 @@ std::uint32_t ingress_filter_at(const Interface& interface) {
   return bpf_tc_query(&filter.hook, &there) == 0 ? there.prog_id : 0;
 }
 
-Attempt<Attachment> Attachment::attach(const Interface& interface, const AttachOptions& options) {
+base::Attempt<Attachment> Attachment::attach(const Interface& interface,
+                                             const AttachOptions& options) {
   Attachment attachment(interface, options.pin);
   struct statfs mounted{};
   const bool can_pin = statfs(kFileSystem, &mounted) == 0 && mounted.f_type == BPF_FS_MAGIC;
   if (options.pin && !can_pin) {
-    return cannot(std::string("nothing can be pinned: mount -t bpf bpf ") + kFileSystem);
+    return base::cannot(std::string("nothing can be pinned: mount -t bpf bpf ") + kFileSystem);
   }
   if (!options.pin && can_pin) unpin(interface);
   const bool takes_over = options.pin && access(packets_pin(interface).c_str(), F_OK) == 0;
-  if (!takes_over && packets_program_at(interface) != 0) return cannot(taken_text(interface));
+  if (!takes_over && packets_program_at(interface) != 0) return base::cannot(taken_text(interface));
   // The ingress program comes first, so that no note of the packet program is lost.
-  if (Attempt<void> done = attachment.attach_ingress(options); !done) return cannot(done.error());
-  if (Attempt<void> done = attachment.attach_packets(options); !done) return cannot(done.error());
-  if (Attempt<void> done = attachment.pin(); !done) return cannot(done.error());
+  if (base::Attempt<void> done = attachment.attach_ingress(options); !done)
+    return base::cannot(done.error());
+  if (base::Attempt<void> done = attachment.attach_packets(options); !done)
+    return base::cannot(done.error());
+  if (base::Attempt<void> done = attachment.pin(); !done) return base::cannot(done.error());
   return attachment;
 }
 
-Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
+base::Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
   if (options.use_tcx && pins_) {
     ingress_ = take_over(ingress_pin(interface_), options.ingress_program);
     if (ingress_ >= 0) return {};
@@ -160,7 +163,7 @@ Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
                                kTcxIngress, nullptr);
     if (ingress_ >= 0) return {};
     if (errno != EINVAL) {
-      return cannot(interface_.name + " takes no program at its ingress: " + strerror(errno));
+      return base::cannot(interface_.name + " takes no program at its ingress: " + strerror(errno));
     }
   }
   return attach_filter(options.ingress_program);
@@ -168,40 +171,40 @@ Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
 
 // Before Linux 6.6. The queueing discipline of the filter stays, because other filters may use it
 // by now. Without a filter it does nothing.
-Attempt<void> Attachment::attach_filter(int program) {
+base::Attempt<void> Attachment::attach_filter(int program) {
   Filter filter(interface_);
   const int made = bpf_tc_hook_create(&filter.hook);
   const std::uint32_t there = ingress_filter_at(interface_);
   if (there != 0 && !is_named(there, kIngressName)) {
-    return cannot(interface_.name +
-                  " has a filter of somebody else's in our place: tc filter show "
-                  "dev " +
-                  interface_.name + " ingress");
+    return base::cannot(interface_.name +
+                        " has a filter of somebody else's in our place: tc filter show "
+                        "dev " +
+                        interface_.name + " ingress");
   }
   bpf_tc_opts ours = filter.place();
   ours.prog_fd = program;
   ours.flags = BPF_TC_F_REPLACE;
   if (const int error = bpf_tc_attach(&filter.hook, &ours); error != 0) {
-    return cannot(interface_.name + " takes no program at its ingress: " +
-                  strerror(made != 0 && made != -EEXIST ? -made : -error));
+    return base::cannot(interface_.name + " takes no program at its ingress: " +
+                        strerror(made != 0 && made != -EEXIST ? -made : -error));
   }
   has_filter_ = true;
   return {};
 }
 
-Attempt<void> Attachment::attach_packets(const AttachOptions& options) {
+base::Attempt<void> Attachment::attach_packets(const AttachOptions& options) {
   if (pins_) packets_ = take_over(packets_pin(interface_), options.packets_program);
   took_over_ = packets_ >= 0;
   if (packets_ < 0)
     packets_ = link_packets(interface_, options.packets_program, XDP_FLAGS_DRV_MODE);
   if (packets_ < 0) {
     const int error = errno;
-    if (error == EBUSY || error == EEXIST) return cannot(taken_text(interface_));
+    if (error == EBUSY || error == EEXIST) return base::cannot(taken_text(interface_));
     why_generic_ = refusal_text(interface_, error);
     packets_ = link_packets(interface_, options.packets_program, XDP_FLAGS_SKB_MODE);
     if (packets_ < 0) {
-      return cannot(interface_.name + " takes no packet program: " + why_generic_ +
-                    "; generic mode: " + strerror(errno));
+      return base::cannot(interface_.name + " takes no packet program: " + why_generic_ +
+                          "; generic mode: " + strerror(errno));
     }
   }
   bpf_xdp_query_opts mode{};
@@ -211,7 +214,7 @@ Attempt<void> Attachment::attach_packets(const AttachOptions& options) {
   return {};
 }
 
-Attempt<void> Attachment::pin() {
+base::Attempt<void> Attachment::pin() {
   if (!pins_) return {};
   mkdir(kFolder, 0700);
   mkdir(pin_folder(interface_).c_str(), 0700);
@@ -222,7 +225,7 @@ Attempt<void> Attachment::pin() {
   pins_ = false;
   const std::string why = strerror(errno);
   unpin(interface_);
-  return cannot("cannot pin below " + std::string(kFolder) + ": " + why);
+  return base::cannot("cannot pin below " + std::string(kFolder) + ": " + why);
 }
 
 Attachment::Attachment(Attachment&& other) noexcept

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "xdp/attach/attempt.h"
+#include "base/attempt.h"
 #include "xdp/attach/interface.h"
 
 namespace infold::xdp {
@@ -26,7 +26,7 @@ struct AttachOptions {
 class Attachment {
  public:
   // Requires: this process holds the interface's Claim.
-  static Attempt<Attachment> attach(const Interface& interface, const AttachOptions& options);
+  static base::Attempt<Attachment> attach(const Interface& interface, const AttachOptions& options);
   Attachment(Attachment&& other) noexcept;
   Attachment& operator=(Attachment&&) = delete;
   ~Attachment();
@@ -41,10 +41,10 @@ class Attachment {
 
  private:
   Attachment(Interface interface, bool pin) : interface_(std::move(interface)), pins_(pin) {}
-  Attempt<void> attach_ingress(const AttachOptions& options);
-  Attempt<void> attach_packets(const AttachOptions& options);
-  Attempt<void> attach_filter(int program);
-  Attempt<void> pin();
+  base::Attempt<void> attach_ingress(const AttachOptions& options);
+  base::Attempt<void> attach_packets(const AttachOptions& options);
+  base::Attempt<void> attach_filter(int program);
+  base::Attempt<void> pin();
 
   Interface interface_;
   bool pins_ = false;

@@ -37,19 +37,19 @@ pid_t holder_of(const sockaddr_un& address, socklen_t bytes) {
 
 }  // namespace
 
-Attempt<Claim> Claim::take(const Interface& interface) {
+base::Attempt<Claim> Claim::take(const Interface& interface) {
   sockaddr_un address{};
   const socklen_t bytes = name_socket(interface, address);
   const int socket = open_socket();
-  if (socket < 0) return cannot("no more files can be opened");
+  if (socket < 0) return base::cannot("no more files can be opened");
   if (bind(socket, reinterpret_cast<const sockaddr*>(&address), bytes) == 0 &&
       listen(socket, 1) == 0) {
     return Claim(socket);
   }
   close(socket);
   const pid_t holder = holder_of(address, bytes);
-  return cannot(interface.name + " has an infold switch already" +
-                (holder > 0 ? ": process " + std::to_string(holder) : std::string()));
+  return base::cannot(interface.name + " has an infold switch already" +
+                      (holder > 0 ? ": process " + std::to_string(holder) : std::string()));
 }
 
 Claim::~Claim() {

@@ -5,7 +5,7 @@
 // ends.
 #pragma once
 
-#include "xdp/attach/attempt.h"
+#include "base/attempt.h"
 #include "xdp/attach/interface.h"
 
 namespace infold::xdp {
@@ -13,7 +13,7 @@ namespace infold::xdp {
 class Claim {
  public:
   // The error names the process that has the claim.
-  static Attempt<Claim> take(const Interface& interface);
+  static base::Attempt<Claim> take(const Interface& interface);
   Claim(Claim&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   Claim& operator=(Claim&&) = delete;
   ~Claim();

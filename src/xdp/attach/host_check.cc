@@ -67,14 +67,14 @@ HostFinding inspect_compiler() {
 
 }  // namespace
 
-Attempt<void> check_host() {
+base::Attempt<void> check_host() {
   if (const HostFinding kernel = inspect_kernel(); !kernel.ok) {
-    return cannot("this kernel is " + kernel.found + "; " + kernel.advice);
+    return base::cannot("this kernel is " + kernel.found + "; " + kernel.advice);
   }
   const std::string missing = missing_capabilities();
   if (missing.empty()) return {};
-  return cannot("this process may not attach packet programs: it lacks " + missing +
-                "; start it as root");
+  return base::cannot("this process may not attach packet programs: it lacks " + missing +
+                      "; start it as root");
 }
 
 std::vector<HostFinding> inspect_host() {

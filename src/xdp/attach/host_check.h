@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "xdp/attach/attempt.h"
+#include "base/attempt.h"
 #include "xdp/attach/interface.h"
 
 namespace infold::xdp {
 
 // The kernel's version and the capabilities, without which no switch starts. The error is one
 // sentence and names every missing capability.
-Attempt<void> check_host();
+base::Attempt<void> check_host();
 
 // The same and all other requirements, one by one.
 struct HostFinding {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "xdp/attach/attempt.h"
+#include "base/attempt.h"
 
 namespace infold::xdp {
 
@@ -24,7 +24,7 @@ struct Interface {
   bool is_veth() const { return driver == "veth"; }
 };
 
-Attempt<Interface> find_interface(const std::string& name);
+base::Attempt<Interface> find_interface(const std::string& name);
 
 // An interface that was removed or moved to another namespace is gone for good. If an interface of
 // the same name appears, it is another interface.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A result that may fail for reasons of this host. The error is a sentence for the person at the
-// terminal, names the interface, and says what to do.
+// terminal, names the part at fault, and says what to do.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 #include <tl/expected.hpp>
 
-namespace infold::xdp {
+namespace infold::base {
 
 template <typename T>
 using Attempt = tl::expected<T, std::string>;
@@ -18,4 +18,4 @@ inline tl::unexpected<std::string> cannot(std::string why) {
   return tl::unexpected<std::string>(std::move(why));
 }
 
-}  // namespace infold::xdp
+}  // namespace infold::base

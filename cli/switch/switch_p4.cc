@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/switch/switch_p4.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/switch/switch_log.h"
+#include "cli/switch/switch_report.h"
+#include "lab/interrupt.h"
+#include "p4/pipeline_switch.h"
+
+namespace infold::cli {
+namespace {
+
+// The longest time until a signal or a lost device is noticed.
+constexpr base::Duration kLook = base::milliseconds(100);
+
+std::optional<std::uint32_t> port_of(const std::string& text) {
+  std::uint32_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port > p4::kPortMax) {
+    return std::nullopt;
+  }
+  return port;
+}
+
+void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
+              const std::string& metrics) {
+  const std::string listen = of.listen.text();
+  const std::string control = server.control_address().text();
+  output.text(
+      "infold switch: packets at {}, summed by the P4 device at {}; ranks join at {}\n"
+      "slots: {}; packets of up to {} elements of 8, 16 or 32 bits; up to {} jobs at a time\n",
+      listen, of.device.address, control, of.slots, p4::kElementsMax, p4::kJobsMax);
+  const control::ControlServer::Budget joining = server.control_budget();
+  report_joining(output, joining);
+  if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
+  output.object({{"event", "listening"},
+                 {"plane", "p4"},
+                 {"control_connections_max", joining.connections},
+                 {"control_threads_max", joining.threads},
+                 {"control_memory_bytes_max", joining.memory_bytes},
+                 {"listen", listen},
+                 {"control", control},
+                 {"p4runtime", of.device.address},
+                 {"slots", of.slots},
+                 {"elements_max", p4::kElementsMax},
+                 {"datagram_bytes_max", server.datagram_bytes_max()},
+                 {"metrics", metrics}});
+}
+
+}  // namespace
+
+void P4Options::declare(Options& options) {
+  options.text("--p4runtime", device_,
+               "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
+  options.text("--program", program_,
+               "Folder with infold.p4info.bin and infold.json, as p4c writes them; needs --plane "
+               "p4");
+  options.text_list("--ports", ports_,
+                    "Ports of the device that lead to stations, numbers with commas between; needs "
+                    "--plane p4");
+  options.whole<std::uint32_t>("--device-id", id_, {0, 0xFFFFFFFF},
+                               "Number of the device at its server; needs --plane p4");
+}
+
+const char* P4Options::find_given() const {
+  if (!device_.empty()) return "--p4runtime";
+  if (!program_.empty()) return "--program";
+  if (!ports_.empty()) return "--ports";
+  return id_ != 0 ? "--device-id" : nullptr;
+}
+
+std::string P4Options::find_misfit(const io::SocketAddress& listen,
+                                   const io::SocketAddress& parent) const {
+  if (device_.empty()) return "--p4runtime: --plane p4 needs the address of a P4Runtime server";
+  if (program_.empty()) return "--program: --plane p4 needs the folder of the compiled program";
+  if (ports_.empty()) return "--ports: --plane p4 needs the device's ports to other stations";
+  for (const std::string& port : ports_) {
+    if (!port_of(port)) {
+      return fmt::format("--ports: '{}' is no port; allowed: 0 to {}", port, p4::kPortMax);
+    }
+    if (std::count(ports_.begin(), ports_.end(), port) > 1) {
+      return "--ports: a port is named twice";
+    }
+  }
+  if (listen.is_ipv6()) return "--listen: --plane p4 sums packets of IPv4 addresses alone";
+  if (parent.is_set())
+    return "--parent: a P4 pipeline sends no sums up; its ranks are below it alone";
+  return "";
+}
+
+ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
+  auto program = p4::Program::read(program_);
+  if (!program) {
+    output.log("infold switch: --program {}\n", program.error());
+    return ExitCode::kFailed;
+  }
+  p4::PipelineSwitchOptions wanted;
+  wanted.listen = options.listen;
+  wanted.control = options.control;
+  wanted.device = {.address = device_, .id = id_};
+  wanted.slots = std::min(options.slots, p4::kSlotsMax);
+  for (const std::string& port : ports_) wanted.ports.push_back(port_of(port).value_or(0));
+  const auto server = p4::PipelineSwitch::start(wanted, std::move(*program));
+  if (!server) {
+    output.log("infold switch: {}\n", server.error());
+    return ExitCode::kFailed;
+  }
+  const auto page = serve_metrics(options.metrics, [&server] { return (*server)->status(); });
+  if (!page) {
+    output.log("infold switch: --metrics {}: {}\n", options.metrics.text(), page.error().detail);
+    return ExitCode::kFailed;
+  }
+  announce(output, **server, wanted, metrics_place(page->get()));
+  log_start(options.listen.text(), (*server)->control_address().text(), "p4");
+  while (!lab::InterruptGuard::interrupted() && (*server)->why_lost().empty()) {
+    (*server)->watch(kLook);
+    log_quiet_moment();
+  }
+  const std::string lost = (*server)->why_lost();
+  log_stop((*server)->status().jobs.size());
+  report_end(output, (*server)->status());
+  if (lab::InterruptGuard::interrupted()) return ExitCode::kDone;
+  output.log("infold switch: {}; its jobs have ended\n", lost);
+  return ExitCode::kFailed;
+}
+
+}  // namespace infold::cli

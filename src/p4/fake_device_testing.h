@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A P4Runtime server with the tables, groups and registers of infold's program, and no data path.
+// It refuses what a device refuses: entries that are there already or not there, full tables,
+// writers that are not the primary, and everything before it has a program.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <grpcpp/grpcpp.h>
+
+#include "base/check.h"
+#include "p4/program.h"
+#include "p4/program_testing.h"
+#include "proto/p4/p4runtime.grpc.pb.h"
+
+namespace infold::p4 {
+
+inline v1::Error error_of(grpc::StatusCode code, const char* message) {
+  v1::Error error;
+  error.set_canonical_code(code);
+  error.set_message(message);
+  return error;
+}
+
+template <typename Map, typename Key, typename Value>
+v1::Error change(Map& map, v1::Update::Type type, const Key& key, Value value, std::size_t most) {
+  const bool is_there = map.contains(key);
+  if (type == v1::Update::INSERT && is_there) {
+    return error_of(grpc::ALREADY_EXISTS, "there is such an entry");
+  }
+  if (type != v1::Update::INSERT && !is_there) {
+    return error_of(grpc::NOT_FOUND, "there is no such entry");
+  }
+  if (type == v1::Update::INSERT && map.size() >= most) {
+    return error_of(grpc::RESOURCE_EXHAUSTED, "the table is full");
+  }
+  if (type == v1::Update::DELETE) {
+    map.erase(key);
+  } else {
+    map[key] = std::move(value);
+  }
+  return {};
+}
+
+class FakeDevice final : private v1::P4Runtime::Service {
+ public:
+  using Keys = std::vector<std::uint64_t>;
+  using Entries = std::map<Keys, std::vector<std::uint64_t>>;  // parameters by keys
+  struct Copy {
+    std::uint32_t format = 0;
+    std::uint32_t shape = 0;
+    std::uint32_t first_worker = 0;
+    std::uint32_t round = 0;
+    bool is_complete = false;
+  };
+  struct Slot {
+    std::uint32_t open = 0;
+    std::uint32_t seen = 0;
+    std::array<Copy, 2> copies;
+  };
+
+  FakeDevice();
+  ~FakeDevice() override;
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  void stop();  // as a device that crashes
+
+  // What it has now.
+  Entries entries(Table table) const;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> groups() const;  // ports
+  bool is_asked_for(DigestKind kind) const;
+  Slot slot(std::uint32_t number) const;
+
+  // What a data path would do.
+  void set_slot(std::uint32_t number, const Slot& slot);
+  void count(std::uint32_t verdict, std::int64_t packets);
+  void tell(const StationNote& note);
+  void tell(const WorkerNote& note);
+  // Returns when all digests that were told have been acknowledged. False: not within seconds.
+  bool wait_for_acknowledgements();
+
+  void lose_packets(int count);                  // the next ones to the registers
+  void limit(Table table, std::size_t entries);  // instead of all that come
+  void remember_election(std::uint64_t low);     // of a primary that is gone
+
+ private:
+  using Stream = grpc::ServerReaderWriter<v1::StreamMessageResponse, v1::StreamMessageRequest>;
+  grpc::Status Write(grpc::ServerContext*, const v1::WriteRequest*, v1::WriteResponse*) override;
+  grpc::Status Read(grpc::ServerContext*, const v1::ReadRequest*,
+                    grpc::ServerWriter<v1::ReadResponse>*) override;
+  grpc::Status SetForwardingPipelineConfig(grpc::ServerContext*,
+                                           const v1::SetForwardingPipelineConfigRequest*,
+                                           v1::SetForwardingPipelineConfigResponse*) override;
+  grpc::Status StreamChannel(grpc::ServerContext*, Stream*) override;
+
+  // The rest requires that mutex_ is held.
+  v1::Error take(const v1::Update& update);
+  v1::Error take(v1::Update::Type type, const v1::TableEntry& entry);
+  v1::Error take(v1::Update::Type type, const v1::MulticastGroupEntry& entry);
+  v1::MasterArbitrationUpdate arbitrate(const v1::MasterArbitrationUpdate& wanted, Stream* stream);
+  std::optional<v1::PacketIn> pass(const v1::PacketOut& packet);
+  void tell(DigestKind kind, const std::vector<std::uint64_t>& members);
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Program> program_;
+  std::array<Entries, static_cast<std::size_t>(Table::count_)> tables_;
+  std::map<std::size_t, std::size_t> limits_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> groups_;
+  std::map<std::uint32_t, bool> digests_;
+  std::map<std::uint32_t, Slot> slots_;
+  std::map<std::uint32_t, std::int64_t> counters_;
+  Stream* primary_ = nullptr;
+  std::uint64_t election_ = 0;
+  std::uint64_t digests_told_ = 0;
+  std::uint64_t digests_acknowledged_ = 0;
+  int packets_to_lose_ = 0;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+inline FakeDevice::FakeDevice() {
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.RegisterService(this);
+  server_ = builder.BuildAndStart();
+  CHECK(server_ != nullptr);
+}
+
+inline FakeDevice::~FakeDevice() { stop(); }
+
+inline void FakeDevice::stop() {
+  if (!server_) return;
+  server_->Shutdown(gpr_now(GPR_CLOCK_MONOTONIC));
+  server_->Wait();
+  server_.reset();
+}
+
+inline FakeDevice::Entries FakeDevice::entries(Table table) const {
+  const std::lock_guard lock(mutex_);
+  return tables_[static_cast<std::size_t>(table)];
+}
+
+inline std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> FakeDevice::groups() const {
+  const std::lock_guard lock(mutex_);
+  return groups_;
+}
+
+inline bool FakeDevice::is_asked_for(DigestKind kind) const {
+  const std::lock_guard lock(mutex_);
+  return program_ && digests_.contains(program_->id_of(kind));
+}
+
+inline FakeDevice::Slot FakeDevice::slot(std::uint32_t number) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = slots_.find(number);
+  return found == slots_.end() ? Slot{} : found->second;
+}
+
+inline void FakeDevice::set_slot(std::uint32_t number, const Slot& slot) {
+  const std::lock_guard lock(mutex_);
+  slots_[number] = slot;
+}
+
+inline void FakeDevice::count(std::uint32_t verdict, std::int64_t packets) {
+  const std::lock_guard lock(mutex_);
+  counters_[verdict] += packets;
+}
+
+inline void FakeDevice::tell(const StationNote& note) {
+  tell(DigestKind::station, {note.mac, note.port});
+}
+
+inline void FakeDevice::tell(const WorkerNote& note) {
+  tell(DigestKind::worker, {note.job_index, note.worker, note.mac, note.udp_port, note.port});
+}
+
+inline void FakeDevice::tell(DigestKind kind, const std::vector<std::uint64_t>& members) {
+  const std::lock_guard lock(mutex_);
+  CHECK(primary_ != nullptr);
+  v1::StreamMessageResponse message;
+  v1::DigestList& list = *message.mutable_digest();
+  list.set_digest_id(program_->id_of(kind));
+  list.set_list_id(++digests_told_);
+  v1::P4StructLike& data = *list.add_data()->mutable_struct_();
+  for (const std::uint64_t member : members) data.add_members()->set_bitstring(bytes_of(member));
+  primary_->Write(message);
+}
+
+inline bool FakeDevice::wait_for_acknowledgements() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(20),
+                           [this] { return digests_acknowledged_ == digests_told_; });
+}
+
+inline void FakeDevice::lose_packets(int count) {
+  const std::lock_guard lock(mutex_);
+  packets_to_lose_ = count;
+}
+
+inline void FakeDevice::limit(Table table, std::size_t entries) {
+  const std::lock_guard lock(mutex_);
+  limits_[static_cast<std::size_t>(table)] = entries;
+}
+
+inline void FakeDevice::remember_election(std::uint64_t low) {
+  const std::lock_guard lock(mutex_);
+  election_ = low;
+}
+
+inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteRequest* request,
+                                      v1::WriteResponse*) {
+  const std::lock_guard lock(mutex_);
+  if (!program_) return {grpc::FAILED_PRECONDITION, "no program"};
+  if (primary_ == nullptr || request->election_id().low() != election_) {
+    return {grpc::PERMISSION_DENIED, "not the primary"};
+  }
+  v1::Status details;
+  bool is_good = true;
+  for (const v1::Update& update : request->updates()) {
+    const v1::Error error = take(update);
+    is_good = is_good && error.canonical_code() == grpc::OK;
+    details.add_details()->PackFrom(error);
+  }
+  if (is_good) return grpc::Status::OK;
+  return {grpc::UNKNOWN, "some updates failed", details.SerializeAsString()};
+}
+
+inline v1::Error FakeDevice::take(const v1::Update& update) {
+  const v1::Entity& entity = update.entity();
+  if (entity.has_table_entry()) return take(update.type(), entity.table_entry());
+  if (entity.has_packet_replication_engine_entry()) {
+    return take(update.type(), entity.packet_replication_engine_entry().multicast_group_entry());
+  }
+  if (entity.has_digest_entry()) {
+    return change(digests_, update.type(), entity.digest_entry().digest_id(), true, 2);
+  }
+  return error_of(grpc::UNIMPLEMENTED, "no such entity");
+}
+
+inline v1::Error FakeDevice::take(v1::Update::Type type, const v1::TableEntry& entry) {
+  std::size_t table = 0;
+  while (program_->id_of(static_cast<Table>(table)) != entry.table_id()) {
+    if (++table == tables_.size()) return error_of(grpc::NOT_FOUND, "no such table");
+  }
+  const TestTable& of = test_tables()[table];
+  const auto fits = [](const std::string& bytes, const Field& field) {
+    const std::uint64_t number = number_of(bytes);
+    return bytes == bytes_of(number) && number >> field.bits == 0;
+  };
+  Keys keys;
+  for (const v1::FieldMatch& match : entry.match()) {
+    if (keys.size() == of.keys.size() || !fits(match.exact().value(), of.keys[keys.size()])) {
+      return error_of(grpc::INVALID_ARGUMENT, "a key does not fit");
+    }
+    keys.push_back(number_of(match.exact().value()));
+  }
+  std::vector<std::uint64_t> parameters;
+  for (const v1::Action::Param& each : entry.action().action().params()) {
+    if (parameters.size() == of.parameters.size() ||
+        !fits(each.value(), of.parameters[parameters.size()])) {
+      return error_of(grpc::INVALID_ARGUMENT, "a parameter does not fit");
+    }
+    parameters.push_back(number_of(each.value()));
+  }
+  const std::size_t wanted = type == v1::Update::DELETE ? 0 : of.parameters.size();
+  if (keys.size() != of.keys.size() || parameters.size() != wanted) {
+    return error_of(grpc::INVALID_ARGUMENT, "too few keys or parameters");
+  }
+  const auto limit = limits_.find(table);
+  return change(tables_[table], type, keys, parameters,
+                limit == limits_.end() ? ~std::size_t{0} : limit->second);
+}
+
+inline v1::Error FakeDevice::take(v1::Update::Type type, const v1::MulticastGroupEntry& entry) {
+  std::map<std::uint32_t, std::uint32_t> ports;
+  for (const v1::Replica& replica : entry.replicas()) {
+    // The flood group has several ports with one instance.
+    const std::uint32_t key =
+        entry.multicast_group_id() == kFloodGroup ? replica.egress_port() : replica.instance();
+    if (!ports.emplace(key, replica.egress_port()).second) {
+      return error_of(grpc::INVALID_ARGUMENT, "a replica twice");
+    }
+  }
+  return change(groups_, type, entry.multicast_group_id(), ports, ~std::size_t{0});
+}
+
+inline grpc::Status FakeDevice::Read(grpc::ServerContext*, const v1::ReadRequest* request,
+                                     grpc::ServerWriter<v1::ReadResponse>* writer) {
+  const std::lock_guard lock(mutex_);
+  if (!program_) return {grpc::FAILED_PRECONDITION, "no program"};
+  v1::ReadResponse response;
+  for (const auto& [index, packets] : counters_) {
+    v1::CounterEntry& entry = *response.add_entities()->mutable_counter_entry();
+    entry = request->entities(0).counter_entry();
+    entry.mutable_index()->set_index(index);
+    entry.mutable_data()->set_packet_count(packets);
+  }
+  writer->Write(response);
+  return grpc::Status::OK;
+}
+
+inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
+    grpc::ServerContext*, const v1::SetForwardingPipelineConfigRequest* request,
+    v1::SetForwardingPipelineConfigResponse*) {
+  const std::lock_guard lock(mutex_);
+  if (primary_ == nullptr || request->election_id().low() != election_) {
+    return {grpc::PERMISSION_DENIED, "not the primary"};
+  }
+  auto program = Program::of(request->config(), "the device");
+  if (!program) return {grpc::INVALID_ARGUMENT, program.error()};
+  program_ = std::move(*program);
+  tables_ = {};
+  groups_.clear();
+  digests_.clear();
+  slots_.clear();
+  return grpc::Status::OK;
+}
+
+inline grpc::Status FakeDevice::StreamChannel(grpc::ServerContext*, Stream* stream) {
+  v1::StreamMessageRequest request;
+  while (stream->Read(&request)) {
+    const std::lock_guard lock(mutex_);
+    v1::StreamMessageResponse response;
+    if (request.has_arbitration()) {
+      *response.mutable_arbitration() = arbitrate(request.arbitration(), stream);
+      stream->Write(response);
+    } else if (request.has_packet()) {
+      if (auto answer = pass(request.packet())) {
+        *response.mutable_packet() = std::move(*answer);
+        stream->Write(response);
+      }
+    } else if (request.has_digest_ack()) {
+      ++digests_acknowledged_;
+      changed_.notify_all();
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  if (primary_ == stream) primary_ = nullptr;
+  return grpc::Status::OK;
+}
+
+inline v1::MasterArbitrationUpdate FakeDevice::arbitrate(const v1::MasterArbitrationUpdate& wanted,
+                                                         Stream* stream) {
+  v1::MasterArbitrationUpdate answer = wanted;
+  const std::uint64_t number = wanted.election_id().low();
+  if (primary_ != nullptr && primary_ != stream) {
+    answer.mutable_status()->set_code(grpc::ALREADY_EXISTS);
+  } else if (number < election_ || (number == election_ && primary_ == nullptr && number > 1)) {
+    answer.mutable_status()->set_code(grpc::NOT_FOUND);
+  } else {
+    primary_ = stream;
+    election_ = number;
+  }
+  answer.mutable_election_id()->set_low(election_);
+  return answer;
+}
+
+inline std::optional<v1::PacketIn> FakeDevice::pass(const v1::PacketOut& packet) {
+  if (packets_to_lose_ > 0) {
+    --packets_to_lose_;
+    return std::nullopt;
+  }
+  std::vector<std::uint32_t> task;  // ticket, copy, writes, open, seen, round
+  for (const v1::PacketMetadata& metadata : packet.metadata()) {
+    task.push_back(static_cast<std::uint32_t>(number_of(metadata.value())));
+  }
+  Slot& slot = slots_[task.at(1) / 2];
+  Copy& copy = slot.copies[task[1] % 2];
+  if ((task.at(2) & 1) != 0) {
+    slot.open = task.at(3);
+    slot.seen = task.at(4);
+  }
+  if ((task[2] & 2) != 0) {
+    copy.round = task.at(5);
+    copy.is_complete = false;
+  }
+  v1::PacketIn answer;
+  std::uint32_t field = 0;
+  for (const std::uint32_t value : {task[0], task[1], slot.open, slot.seen, copy.format, copy.shape,
+                                    copy.first_worker, copy.round, copy.is_complete ? 1U : 0U}) {
+    v1::PacketMetadata& metadata = *answer.add_metadata();
+    metadata.set_metadata_id(program_->fields_in()[field++]);
+    metadata.set_value(bytes_of(value));
+  }
+  return answer;
+}
+
+}  // namespace infold::p4

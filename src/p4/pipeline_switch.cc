@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Brings jobs into the pipeline and out of it, and learns where stations and workers are.
+#include "p4/pipeline_switch.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <bitset>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "control/job_plan.h"
+#include "control/registry/job_registry.h"
+#include "core/adder/adder.h"
+#include "io/host/log.h"
+#include "site/neighbours.h"
+
+namespace infold::p4 {
+namespace {
+
+// That of an Ethernet frame of the usual length.
+constexpr std::uint32_t kDatagramBytesMax = 1472;
+constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
+
+std::uint32_t ipv4_of(const io::SocketAddress& address) {
+  // The alignment is that of the address family's own structure.
+  return ntohl(reinterpret_cast<const sockaddr_in*>(address.data())->sin_addr.s_addr);
+}
+
+control::Refusal refusal(control::RefusalReason reason, std::string why, int rank = -1) {
+  return {reason, std::move(why), rank};
+}
+
+std::uint32_t bit_of(core::RankRange ranks) { return std::uint32_t{1} << ranks.first; }
+
+// Where `count` slots in a row are free. None if they are nowhere.
+std::optional<std::uint32_t> find_room(std::map<std::uint32_t, std::uint32_t> used,
+                                       std::uint32_t count, std::uint32_t total) {
+  std::uint32_t first = 0;
+  for (const auto& [begin, slots] : used) {
+    if (begin - first >= count) return first;
+    first = begin + slots;
+  }
+  if (total - first >= count) return first;
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
+    const PipelineSwitchOptions& options, Program program) {
+  io::UdpOptions udp;
+  udp.bind = options.listen;
+  udp.offload = false;
+  base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
+  if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
+  PipelineSwitchOptions settled = options;
+  settled.listen = socket->local_address();
+  std::unique_ptr<PipelineSwitch> made(
+      new PipelineSwitch(settled, std::move(program), std::move(*socket)));
+  auto device = Device::connect(options.device, *made);
+  if (!device) return base::cannot(device.error());
+  made->device_ = std::move(*device);
+  if (const auto ready = made->prepare_device(); !ready) return base::cannot(ready.error());
+  made->registrar_ = std::make_unique<control::JobRegistry>(made.get());
+  const io::SocketAddress& listen = options.control.is_set() ? options.control : settled.listen;
+  auto control = control::ControlServer::start(listen, *made->registrar_);
+  if (!control) return base::cannot(listen.text() + ": " + control.error().detail);
+  made->control_ = std::move(*control);
+  return made;
+}
+
+PipelineSwitch::PipelineSwitch(const PipelineSwitchOptions& options, Program program,
+                               io::UdpSocket socket)
+    : options_(options), program_(std::move(program)), socket_(std::move(socket)) {}
+
+PipelineSwitch::~PipelineSwitch() {
+  control_.reset();
+  registrar_.reset();  // its thread uses the device
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, job] : jobs_) tell_all(job, {core::AbortReason::stopped, 0, 0, {}, {}});
+  }
+  device_.reset();  // its thread uses all of this
+}
+
+base::Attempt<void> PipelineSwitch::prepare_device() {
+  if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
+  std::vector<v1::Replica> all;
+  for (const std::uint32_t port : options_.ports) {
+    v1::Replica& replica = all.emplace_back();
+    replica.set_egress_port(port);
+    replica.set_instance(1);
+  }
+  return device_->write({program_.update(v1::Update::INSERT, kFloodGroup, all),
+                         program_.ask_for(DigestKind::station),
+                         program_.ask_for(DigestKind::worker),
+                         program_.update(v1::Update::INSERT, Table::addresses,
+                                         {ipv4_of(options_.listen), options_.listen.port()})});
+}
+
+std::vector<control::SiteAddress> PipelineSwitch::sites() const {
+  return {{.address = options_.listen.text(), .record = core::adder_record(kElementsMax)}};
+}
+
+std::uint32_t PipelineSwitch::datagram_bytes_max() const { return kDatagramBytesMax; }
+
+control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::JobTerms& terms) {
+  using control::RefusalReason;
+  Job job{.options = control::aggregator_options(terms)};
+  if (const char* const why = core::adder_refusal(job.options)) {
+    return tl::unexpected(refusal(RefusalReason::invalid, why));
+  }
+  for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
+    const std::uint16_t rank = job.options.workers[job.workers.size()].first;
+    if (!source.is_set() || source.is_ipv6()) {
+      return tl::unexpected(refusal(
+          RefusalReason::invalid,
+          fmt::format("rank {} has {}; the P4 pipeline sums packets of IPv4 addresses alone", rank,
+                      source.is_set() ? "the address " + source.host_text() : "no address"),
+          rank));
+    }
+    job.workers.push_back({source, std::nullopt});
+  }
+  std::bitset<kJobsMax> used;
+  std::map<std::uint32_t, std::uint32_t> slots;
+  for (const auto& [number, other] : jobs_) {
+    used.set(other.index);
+    slots[other.first_slot] = other.options.slot_count;
+  }
+  const auto room = find_room(std::move(slots), job.options.slot_count, options_.slots);
+  if (jobs_.contains(terms.job) || used.all() || !room) {
+    return tl::unexpected(refusal(
+        RefusalReason::full,
+        fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of another "
+                    "job, or ask for fewer",
+                    job.options.slot_count)));
+  }
+  while (used.test(job.index)) ++job.index;
+  job.first_slot = *room;
+  return &jobs_.emplace(terms.job, std::move(job)).first->second;
+}
+
+control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) {
+  std::vector<RegisterTask> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    const control::Answer<Job*> made = make_job(terms);
+    if (!made) return tl::unexpected(made.error());
+    const std::uint32_t first = (*made)->first_slot * 2;
+    for (std::uint32_t copy = first; copy < first + (*made)->options.slot_count * 2U; ++copy) {
+      tasks.push_back(clearing_task(copy));
+    }
+  }
+  const auto cleared = registers_.run(*device_, tasks);
+  const std::lock_guard lock(mutex_);
+  Job& job = jobs_.at(terms.job);  // which nobody forgets before it has started
+  const base::Attempt<void> done =
+      cleared ? device_->write(entries_of(job, v1::Update::INSERT)) : base::cannot(cleared.error());
+  if (done) {
+    job.is_in_tables = true;
+    return {};
+  }
+  // Some of its entries may be there.
+  for (const v1::Update& update : entries_of(job, v1::Update::DELETE)) {
+    static_cast<void>(device_->write({update}));
+  }
+  jobs_.erase(terms.job);
+  return tl::unexpected(refusal(control::RefusalReason::full, done.error()));
+}
+
+void PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(number);
+  if (found != jobs_.end()) tell_all(found->second, abort);
+}
+
+void PipelineSwitch::forget_job(std::uint16_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto found = jobs_.find(number);
+  if (found == jobs_.end()) return;
+  write(entries_of(found->second, v1::Update::DELETE));
+  jobs_.erase(found);
+}
+
+// The job's own entry comes last and goes first, so that no packet meets half a job.
+std::vector<v1::Update> PipelineSwitch::entries_of(const Job& job, v1::Update::Type type) const {
+  std::vector<v1::Update> updates;
+  updates.push_back(program_.update(type, kFirstJobGroup + job.index, {}));
+  for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
+    updates.push_back(sender_entry(job, worker, type));
+    if (type == v1::Update::DELETE && job.workers[worker].place) {
+      updates.push_back(program_.update(type, Table::workers, {job.index, worker}));
+    }
+  }
+  updates.push_back(job_entry(job, type));
+  if (type == v1::Update::DELETE) std::reverse(updates.begin(), updates.end());
+  return updates;
+}
+
+v1::Update PipelineSwitch::job_entry(const Job& job, v1::Update::Type type) const {
+  const core::AggregatorOptions& options = job.options;
+  std::uint32_t all = 0;
+  for (const core::RankRange ranks : options.workers) all |= bit_of(ranks);
+  const std::uint32_t elements = std::min(
+      {options.elements_max, kElementsMax, options.datagram_bytes_max - INFOLD_HEADER_BYTES});
+  return program_.update(type, Table::jobs, {options.job},
+                         {job.index, options.epoch, job.first_slot, options.slot_count, elements,
+                          all, kFirstJobGroup + job.index, job.has_ended ? 1U : 0U});
+}
+
+v1::Update PipelineSwitch::sender_entry(const Job& job, std::uint8_t worker,
+                                        v1::Update::Type type) const {
+  const core::RankRange ranks = job.options.workers[worker];
+  const Place place = job.workers[worker].place.value_or(Place{});
+  return program_.update(type, Table::senders, {job.index, worker},
+                         {bit_of(ranks), ipv4_of(job.workers[worker].source),
+                          core::rank_digest(ranks.first), place.mac, place.udp_port, place.port});
+}
+
+void PipelineSwitch::hear_digests(const v1::DigestList& list) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const StationNote& note : program_.stations(list)) learn(note);
+    for (const WorkerNote& note : program_.workers(list)) learn(note);
+  }
+  device_->acknowledge(list);
+}
+
+// A station that speaks at another port has moved there. What does not fit into the table is sent
+// to all ports.
+void PipelineSwitch::learn(const StationNote& note) {
+  if ((note.mac & kGroupBit) != 0) return;
+  const auto found = stations_.find(note.mac);
+  if (found == stations_.end()) {
+    if (stations_.size() == kStationsMax) return;
+    stations_[note.mac] = note.port;
+    write({program_.update(v1::Update::INSERT, Table::stations, {note.mac}, {note.port}),
+           program_.update(v1::Update::INSERT, Table::sources, {note.mac, note.port})});
+    return;
+  }
+  const std::uint32_t before = std::exchange(found->second, note.port);
+  if (before == note.port) return;
+  write({program_.update(v1::Update::MODIFY, Table::stations, {note.mac}, {note.port}),
+         program_.update(v1::Update::DELETE, Table::sources, {note.mac, before}),
+         program_.update(v1::Update::INSERT, Table::sources, {note.mac, note.port})});
+}
+
+void PipelineSwitch::learn(const WorkerNote& note) {
+  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) {
+    return each.second.index == note.job_index && each.second.is_in_tables;
+  });
+  if (found == jobs_.end() || note.worker >= found->second.workers.size()) return;
+  Job& job = found->second;
+  const Place place = {note.mac, note.udp_port, note.port};
+  std::optional<Place>& known = job.workers[note.worker].place;
+  if (known == place) return;
+  const v1::Update::Type type = known ? v1::Update::MODIFY : v1::Update::INSERT;
+  known = place;
+  std::vector<v1::Replica> receivers;
+  for (std::size_t worker = 0; worker < job.workers.size(); ++worker) {
+    if (!job.workers[worker].place) continue;
+    v1::Replica& replica = receivers.emplace_back();
+    replica.set_egress_port(job.workers[worker].place->port);
+    replica.set_instance(static_cast<std::uint32_t>(worker));
+  }
+  write({program_.update(type, Table::workers, {job.index, note.worker},
+                         {place.mac, ipv4_of(job.workers[note.worker].source), place.udp_port}),
+         program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers),
+         sender_entry(job, note.worker, v1::Update::MODIFY)});
+}
+
+void PipelineSwitch::write(const std::vector<v1::Update>& updates) {
+  if (const base::Attempt<void> done = device_->write(updates); !done) {
+    io::log(status::LogLevel::warn, "p4_device", {{"error", done.error()}});
+  }
+}
+
+site::SwitchStatus PipelineSwitch::status() {
+  site::SwitchStatus status;
+  status.plane = "p4";
+  status.jobs = registrar_->status();
+  status.slots = options_.slots;
+  for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
+  if (const auto counters = device_->read(program_.all_verdicts())) {
+    for (const v1::Entity& entity : *counters) {
+      const auto index = static_cast<std::size_t>(entity.counter_entry().index().index());
+      if (index >= core::VerdictCounters{}.size()) continue;
+      status.packets[index] =
+          static_cast<std::uint64_t>(entity.counter_entry().data().packet_count());
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < heard_.size(); ++i) status.packets[i] += heard_[i];
+  status.packets[site::count_index(site::PlaneVerdict::answered_probe)] = probes_;
+  for (const std::uint64_t packets : status.packets) status.received.packets += packets;
+  return status;
+}
+
+}  // namespace infold::p4

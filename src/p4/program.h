@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the P4 program offers to its controller, by the numbers that the compiler gave: tables,
+// groups, digests, and the packets that reach its registers. Makes the messages for a device, and
+// reads what a device tells.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/attempt.h"
+#include "proto/p4/p4runtime.pb.h"
+
+namespace infold::p4 {
+
+namespace v1 = ::p4::v1;
+
+// As p4/generated/sizes.p4 and p4/targets have them.
+inline constexpr std::uint32_t kJobsMax = 16;
+inline constexpr std::uint32_t kSlotsMax = 1024;
+inline constexpr std::uint32_t kElementsMax = 64;
+inline constexpr std::uint32_t kStationsMax = 1024;
+inline constexpr std::uint32_t kFloodGroup = 1;
+inline constexpr std::uint32_t kFirstJobGroup = 2;  // and one for each job after it
+inline constexpr std::uint32_t kPortMax = 510;      // the next one is the controller's
+
+enum class Table : std::uint8_t { addresses, jobs, senders, workers, stations, sources, count_ };
+enum class DigestKind : std::uint8_t { station, worker, count_ };
+
+using Numbers = std::initializer_list<std::uint64_t>;
+
+// A digest: a station's source address was not known at this port.
+struct StationNote {
+  std::uint64_t mac = 0;
+  std::uint32_t port = 0;
+};
+
+// A digest: a worker's packet came from another place than the table says.
+struct WorkerNote {
+  std::uint16_t job_index = 0;
+  std::uint8_t worker = 0;
+  std::uint64_t mac = 0;
+  std::uint16_t udp_port = 0;
+  std::uint32_t port = 0;
+};
+
+// What a packet does to the registers of one copy of a slot.
+struct RegisterTask {
+  std::uint32_t copy = 0;
+  bool writes_slot = false;
+  std::uint32_t open = 0;
+  std::uint32_t seen = 0;
+  bool writes_round = false;  // and the copy is not complete
+  std::uint32_t round = 0;
+};
+
+// The registers as the task's packet has left them.
+struct RegisterView {
+  std::uint32_t ticket = 0;  // of the packet, which brings it back
+  std::uint32_t copy = 0;
+  std::uint32_t open = 0;
+  std::uint32_t seen = 0;
+  std::uint32_t format = 0;
+  std::uint32_t shape = 0;
+  std::uint32_t first_worker = 0;
+  std::uint32_t round = 0;
+  bool is_complete = false;
+};
+
+class Program {
+ public:
+  // Reads infold.p4info.bin and infold.json, which the compiler writes.
+  static base::Attempt<Program> read(const std::string& folder);
+  static base::Attempt<Program> of(v1::ForwardingPipelineConfig config, const std::string& from);
+
+  const v1::ForwardingPipelineConfig& config() const { return config_; }
+
+  // Numbers stand in the program's order. Without parameters the update is for a deletion.
+  v1::Update update(v1::Update::Type type, Table table, Numbers keys,
+                    Numbers parameters = {}) const;
+  v1::Update update(v1::Update::Type type, std::uint32_t group,
+                    const std::vector<v1::Replica>& replicas) const;
+  v1::Update ask_for(DigestKind kind) const;
+  v1::Entity all_verdicts() const;
+
+  v1::PacketOut packet(std::uint32_t ticket, const RegisterTask& task) const;
+  std::optional<RegisterView> read_packet(const v1::PacketIn& packet) const;
+  std::vector<StationNote> stations(const v1::DigestList& list) const;
+  std::vector<WorkerNote> workers(const v1::DigestList& list) const;
+
+  // For a device in tests.
+  std::uint32_t id_of(Table table) const { return tables_[static_cast<std::size_t>(table)].id; }
+  std::uint32_t id_of(DigestKind kind) const { return digests_[static_cast<std::size_t>(kind)]; }
+  const std::vector<std::uint32_t>& fields_in() const { return fields_in_; }
+  const std::vector<std::uint32_t>& fields_out() const { return fields_out_; }
+
+ private:
+  struct TableNumbers {
+    std::uint32_t id = 0;
+    std::vector<std::uint32_t> keys;
+    std::uint32_t action = 0;
+    std::vector<std::uint32_t> parameters;
+  };
+
+  base::Attempt<void> find_all();
+  base::Attempt<TableNumbers> find(Table table) const;
+
+  v1::ForwardingPipelineConfig config_;
+  std::array<TableNumbers, static_cast<std::size_t>(Table::count_)> tables_;
+  std::array<std::uint32_t, static_cast<std::size_t>(DigestKind::count_)> digests_{};
+  std::uint32_t verdicts_ = 0;
+  std::vector<std::uint32_t> fields_out_;  // of a task
+  std::vector<std::uint32_t> fields_in_;   // of a view
+};
+
+// As P4Runtime has numbers.
+std::string bytes_of(std::uint64_t number);
+std::uint64_t number_of(const std::string& bytes);
+
+}  // namespace infold::p4

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Programs of another version are refused by the name of what they lack, and messages of a device
+// are read as far as they make sense.
+#include "p4/program.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temp_folder_testing.h"
+#include "p4/program_testing.h"
+
+namespace infold::p4 {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(P4Program, NumbersHaveNoLeadingZeros) {
+  EXPECT_EQ(bytes_of(0), std::string(1, '\0'));
+  EXPECT_EQ(bytes_of(0x1FF), "\x01\xFF");
+  EXPECT_EQ(number_of(bytes_of(0x0200'0000'0001)), 0x0200'0000'0001U);
+  EXPECT_EQ(number_of(std::string("\0\0\x07", 3)), 7U);
+  EXPECT_EQ(number_of(""), 0U);
+}
+
+TEST(P4Program, SaysWhatAnotherProgramLacks) {
+  v1::ForwardingPipelineConfig config = test_program();
+  config.mutable_p4info()->mutable_tables(1)->mutable_preamble()->set_name("Sum.other");
+  EXPECT_THAT(Program::of(config, "build/p4").error(),
+              HasSubstr("build/p4: the program has no table Sum.admission.jobs"));
+  config = test_program();
+  config.mutable_p4info()->mutable_tables(1)->mutable_match_fields(0)->set_name("other");
+  EXPECT_THAT(Program::of(config, "x").error(), HasSubstr("headers.infold.job of Sum.admission"));
+  config = test_program();
+  config.mutable_p4info()->mutable_actions(2)->add_params()->set_name("more");
+  EXPECT_THAT(Program::of(config, "x").error(), HasSubstr("no use for the field more"));
+  config = test_program();
+  config.mutable_p4info()->clear_digests();
+  EXPECT_THAT(Program::of(config, "x").error(), HasSubstr("no digest station_note_t"));
+  config = test_program();
+  config.mutable_p4info()->clear_controller_packet_metadata();
+  EXPECT_THAT(Program::of(config, "x").error(), HasSubstr("no header packet_out"));
+  EXPECT_THAT(Program::of({}, "x").error(), HasSubstr("it is not infold's, or of another version"));
+}
+
+TEST(P4Program, IsReadFromAFolder) {
+  const base::TempFolder folder;
+  const std::string path = folder.file("");
+  EXPECT_THAT(Program::read(path).error(), HasSubstr("infold.p4info.bin: cannot be read"));
+  std::ofstream(path + "/infold.p4info.bin") << "no message";
+  EXPECT_THAT(Program::read(path).error(), HasSubstr("infold.json: cannot be read"));
+  std::ofstream(path + "/infold.json") << "{}";
+  EXPECT_THAT(Program::read(path).error(), HasSubstr("is no P4Info in binary form"));
+  std::ofstream(path + "/infold.p4info.bin", std::ios::binary)
+      << test_program().p4info().SerializeAsString();
+  const auto program = Program::read(path);
+  ASSERT_TRUE(program.has_value()) << program.error();
+  EXPECT_EQ(program->config().p4_device_config(), "{}");
+}
+
+TEST(P4Program, ReadsOnlyMessagesThatAreWhole) {
+  const Program program = *Program::of(test_program(), "test");
+  v1::PacketIn packet;
+  EXPECT_FALSE(program.read_packet(packet).has_value());
+  for (const std::uint32_t field : program.fields_in()) {
+    packet.add_metadata()->set_metadata_id(field);
+    packet.mutable_metadata()->rbegin()->set_value(bytes_of(field));
+  }
+  const auto view = program.read_packet(packet);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->ticket, program.fields_in().front());
+  EXPECT_TRUE(view->is_complete);
+  packet.mutable_metadata()->RemoveLast();
+  EXPECT_FALSE(program.read_packet(packet).has_value());
+
+  v1::DigestList list;
+  list.set_digest_id(program.id_of(DigestKind::station));
+  list.add_data();                                    // no struct
+  list.add_data()->mutable_struct_()->add_members();  // too short
+  EXPECT_THAT(program.stations(list), IsEmpty());
+  v1::P4StructLike& far = *list.add_data()->mutable_struct_();
+  far.add_members()->set_bitstring(bytes_of(2));
+  far.add_members()->set_bitstring(bytes_of(kPortMax + 1));
+  EXPECT_THAT(program.stations(list), IsEmpty()) << "no port of a station";
+  EXPECT_THAT(program.workers(list), IsEmpty()) << "of another digest";
+}
+
+}  // namespace
+}  // namespace infold::p4
