@@ -62,6 +62,8 @@ class Verify final : public Command {
     options.whole_list("--elements", elements_, {0, 100'000'000}, "Sizes of tensors in elements");
     options.flag("--native", native_,
                  "Also sum in format native by its name, which fails where a site lacks it");
+    options.flag("--only-adds", only_adds_,
+                 "Make only calls that a P4 pipeline sums: no block formats, no sums of 64 bits");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
                             "Rounds of all calls; each round has other values");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
@@ -93,7 +95,7 @@ class Verify final : public Command {
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round < rounds_; ++round) {
       const lab::BatteryOptions options = {elements_, base::mix64(seed_) + round,
-                                           communicator.world(), native_};
+                                           communicator.world(), native_, only_adds_};
       for (const lab::VerifyCase& each : lab::battery(options)) {
         std::string error;
         const std::optional<Finding> finding = make(communicator, peers, each, error);
@@ -117,7 +119,7 @@ class Verify final : public Command {
 
   // As rank::peers_of, except that a stop request cancels the calls.
   rank::Peers peers_of(Communicator& communicator) const {
-    const auto greatest = [this, &communicator](std::span<std::int64_t> values) -> Result<void> {
+    const auto greatest = [this, &communicator](std::span<std::int32_t> values) -> Result<void> {
       const auto done = lab::wait_or_cancel(
           communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
       if (!done) return tl::unexpected(done.error());
@@ -131,13 +133,13 @@ class Verify final : public Command {
     base::Digest digest;
     digest.add(seed_);
     digest.add(rounds_);
-    digest.add(native_ ? 1U : 0U);
+    digest.add((native_ ? 1U : 0U) | (only_adds_ ? 2U : 0U));
     for (const std::uint64_t each : elements_) digest.add(each);
     const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
     const auto found = rank::find_divergence(own, peers);
     if (!found) return found.error().message;
     if (!*found) return "";
-    return fmt::format("rank {} has another --seed, --rounds, --native or --elements",
+    return fmt::format("rank {} has another --seed, --rounds, --native, --only-adds or --elements",
                        (*found)->ranks.front());
   }
 
@@ -252,7 +254,7 @@ class Verify final : public Command {
                                  std::string& error) const {
     const auto wrong = wanted ? lab::first_wrong(each.type, got, *wanted) : std::nullopt;
     // The lowest rank with a wrong element has the greatest number.
-    std::int64_t first[] = {wrong ? peers.world - peers.rank : 0};
+    std::int32_t first[] = {wrong ? peers.world - peers.rank : 0};
     if (const auto done = peers.greatest(first); !done) error = done.error().message;
     if (!error.empty() || first[0] == 0) return std::nullopt;
 
@@ -363,6 +365,7 @@ class Verify final : public Command {
   JoinFlags join_;
   // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
   bool native_ = false;
+  bool only_adds_ = false;
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;

@@ -9,6 +9,7 @@
 
 #include "base/prng.h"
 #include "codec/format_choice.h"
+#include "core/adder/adder.h"
 #include "oracle/oracle.h"
 #include "oracle/oracle_float.h"
 
@@ -149,6 +150,15 @@ std::vector<std::byte> reduced(const VerifyCase& each, int part, int world) {
   return result;
 }
 
+// Whether a pipeline that adds sums it. Where ranks choose, they choose digits there.
+bool can_be_added(const VerifyCase& each, int world) {
+  const core::FormatSet formats = core::adder_record(INFOLD_ELEMENTS_MAX).formats;
+  if (each.is_sparse) return false;
+  if (each.wire == WireFormat::automatic && sums_floats(each)) return true;
+  const auto format = format_of(each, world);
+  return format && formats.has(format->layout.format);
+}
+
 const char* values_name(Values values) {
   switch (values) {
     case Values::plain: return "plain";
@@ -187,6 +197,7 @@ void append_reductions(const BatteryOptions& options, VerifyCase each,
       each.reduction = reduction;
       each.wire = wire;
       if (wire == WireFormat::native && !options.native) continue;
+      if (options.only_adds && !can_be_added(each, options.world)) continue;
       if (can_be_asked(each, options.world)) append_sizes(options, each, cases);
     }
   }

@@ -54,7 +54,8 @@ struct BatteryOptions {
   std::vector<std::uint64_t> elements;
   std::uint64_t seed = 1;
   int world = 1;
-  bool native = false;  // by this name, too, which not every switch sums for every job
+  bool native = false;     // by this name, too, which not every switch sums for every job
+  bool only_adds = false;  // what a pipeline that adds sums
 };
 
 // Whether the case is a sum or an average of floats, whose wire format can be chosen.

@@ -113,7 +113,7 @@ std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
   const CallName name = item.call->name;
   const CallOptions options = {.reduction = Reduction::max,
                                .deadline = item.request.options.deadline};
-  const Peers peers = {rank_, world_, [&](std::span<std::int64_t> in_place) -> Result<void> {
+  const Peers peers = {rank_, world_, [&](std::span<std::int32_t> in_place) -> Result<void> {
                          const MutableTensorView view(in_place);
                          const CallRequest request = {core::Collective::all_reduce, view, view, 0,
                                                       options};

@@ -2,6 +2,7 @@
 //
 // Everything is made of one exchange: of a number and its complement the greatest are the greatest
 // and the least, which are equal where all are; of numbers in places of their own, all of them.
+// Numbers of 64 bits go as two halves. Halves are equal everywhere where the numbers are.
 #include "rank/divergence.h"
 
 #include <algorithm>
@@ -20,7 +21,10 @@
 namespace infold::rank {
 namespace {
 
-constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+constexpr std::int32_t kNothing = std::numeric_limits<std::int32_t>::min();
+
+std::int32_t high_half(std::uint64_t number) { return static_cast<std::int32_t>(number >> 32); }
+std::int32_t low_half(std::uint64_t number) { return static_cast<std::int32_t>(number); }
 
 struct Extent {
   std::uint64_t first = 0;
@@ -89,10 +93,11 @@ struct Sparse {
 };
 
 Result<bool> is_same_everywhere(const Peers& peers, const base::Digest& digest) {
-  const auto own = static_cast<std::int64_t>(digest.value());
-  std::int64_t both[] = {own, ~own};
+  const std::int32_t high = high_half(digest.value());
+  const std::int32_t low = low_half(digest.value());
+  std::int32_t both[] = {high, low, ~high, ~low};
   if (auto done = peers.greatest(both); !done) return tl::unexpected(done.error());
-  return both[0] == ~both[1];
+  return both[0] == ~both[2] && both[1] == ~both[3];
 }
 
 // Halves until the first element that is not the same everywhere is alone.
@@ -169,7 +174,7 @@ std::string distance_text(const Divergence& divergence) {
 
 Peers peers_of(Communicator& communicator) {
   return {communicator.rank(), communicator.world(),
-          [&communicator](std::span<std::int64_t> in_place) -> Result<void> {
+          [&communicator](std::span<std::int32_t> in_place) -> Result<void> {
             const auto done =
                 communicator.all_reduce(in_place, {.reduction = Reduction::max}).wait();
             if (!done) return tl::unexpected(done.error());
@@ -178,9 +183,16 @@ Peers peers_of(Communicator& communicator) {
 }
 
 Result<std::vector<std::int64_t>> numbers_of_all(const Peers& peers, std::int64_t own) {
-  std::vector<std::int64_t> numbers(static_cast<std::size_t>(peers.world), kNothing);
-  numbers[static_cast<std::size_t>(peers.rank)] = own;
-  if (auto done = peers.greatest(numbers); !done) return tl::unexpected(done.error());
+  const auto world = static_cast<std::size_t>(peers.world);
+  std::vector<std::int32_t> halves(2 * world, kNothing);
+  halves[2 * static_cast<std::size_t>(peers.rank)] = high_half(static_cast<std::uint64_t>(own));
+  halves[2 * static_cast<std::size_t>(peers.rank) + 1] = low_half(static_cast<std::uint64_t>(own));
+  if (auto done = peers.greatest(halves); !done) return tl::unexpected(done.error());
+  std::vector<std::int64_t> numbers;
+  for (std::size_t rank = 0; rank < world; ++rank) {
+    const auto low = static_cast<std::uint32_t>(halves[2 * rank + 1]);
+    numbers.push_back(std::int64_t{halves[2 * rank]} * (std::int64_t{1} << 32) + low);
+  }
   return numbers;
 }
 

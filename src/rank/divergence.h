@@ -22,11 +22,12 @@
 
 namespace infold::rank {
 
-// The one thing that ranks say to each other: the greatest of their numbers, place by place.
+// The one thing that ranks say to each other: the greatest of their numbers, place by place. Every
+// kind of switch finds the greatest of 32 bits.
 struct Peers {
   int rank = 0;
   int world = 1;
-  std::function<Result<void>(std::span<std::int64_t> in_place)> greatest;
+  std::function<Result<void>(std::span<std::int32_t> in_place)> greatest;
 };
 
 // Borrows the communicator; its calls are calls of the job like any others.

@@ -127,7 +127,7 @@ TEST(Divergence, WritesValuesOfEveryType) {
 }
 
 TEST(Divergence, AnErrorOfTheExchangeIsTheAnswer) {
-  const Peers broken = {0, 2, [](std::span<std::int64_t>) -> Result<void> {
+  const Peers broken = {0, 2, [](std::span<std::int32_t>) -> Result<void> {
                           return tl::unexpected(Error{Code::unavailable, "nobody is there"});
                         }};
   const std::vector<float> tensor(10);

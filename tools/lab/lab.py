@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   ./dev lab up --world 2 --rate none          as fast as the machine copies
   ./dev lab up --world 4 --rate 1gbit --mtu 9000 --loss 0.01
   ./dev lab up --world 8 --rate 100mbit --loss-at 3=0.02 --rate-at 7=10mbit
+  ./dev lab up --world 2 --rate none --plane p4
   ./dev lab exec 0 ip -s link                 a command on the host of rank 0
   ./dev lab exec switch ip address
   ./dev lab status --json
@@ -90,6 +91,9 @@ def parse():
                     help="probability on the link of one rank instead; may be repeated")
     up.add_argument("--congestion", type=matching(r"[a-z0-9_]+", "a name such as cubic"),
                     help="TCP's congestion control (default: the machine's own)")
+    up.add_argument("--plane", choices=("bridge", "p4"), default="bridge",
+                    help="what joins the links: the kernel's bridge, or p4, BMv2 without a program "
+                    "(default bridge)")
     run = commands.add_parser("exec", parents=[common], help="run a command on a host")
     run.add_argument("node", metavar="RANK|switch",
                      type=matching(r"\d+|switch", "a rank or switch"))
@@ -122,7 +126,8 @@ def speed(bits_per_second):
 
 
 def describe(options):
-    text = f"{options.world} ranks, links {speed(options.rate)}, MTU {options.mtu}"
+    text = "a P4 device, " if options.is_p4 else ""
+    text += f"{options.world} ranks, links {speed(options.rate)}, MTU {options.mtu}"
     if options.loss:
         text += f", lose {options.loss:g} of the packets each way"
     for rank in sorted(options.rate_at | options.loss_at):
@@ -135,7 +140,7 @@ def describe(options):
 
 def up(lab, typed):
     options = network.Options(typed.world, typed.rate, typed.mtu, typed.loss,
-                              typed.congestion or "", dict(typed.rate_at), dict(typed.loss_at))
+                              typed.congestion or "", typed.plane, dict(typed.rate_at), dict(typed.loss_at))
     network.require(options)
     with alone():
         made = lab.up(options)

@@ -18,9 +18,10 @@ import subprocess
 import tempfile
 import time
 
+import p4_device
 from links import ETHERNET_BYTES, Bucket, LabError, Unavailable, compile_loss
 
-BRIDGE = "br0"
+BRIDGE = "br0"  # with a P4 device in its place: the interface of the switch's own host
 SWITCH = "switch"
 SWITCH_HOST = 254  # the last address of a /24
 GRACE_S = 2  # for processes in a namespace that goes away
@@ -42,6 +43,8 @@ for name in iptables ip6tables arptables; do
 done
 """
 PER_PACKET = "tso off gso off gro off tx-udp-segmentation off"
+# A P4 device reads frames as they are, and verifies checksums.
+WHOLE_FRAMES = f"{PER_PACKET} tx off"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Options:
     mtu: int = 1500
     loss: float = 0.0  # probability for each packet, in each direction of each link
     congestion: str = ""  # of TCP; empty for the machine's own
+    plane: str = "bridge"  # between the ports: the kernel's bridge, or p4, BMv2
     # Values of single links, by rank, if they differ from the above.
     rate_at: dict[int, int | None] = dataclasses.field(default_factory=dict)
     loss_at: dict[int, float] = dataclasses.field(default_factory=dict)
@@ -61,8 +65,12 @@ class Options:
     def loss_of(self, rank):
         return self.loss_at.get(rank, self.loss)
 
+    @property
+    def is_p4(self):
+        return self.plane == "p4"
+
     def per_packet(self, rank):
-        return self.rate_of(rank) is not None or self.loss_of(rank) > 0
+        return self.is_p4 or self.rate_of(rank) is not None or self.loss_of(rank) > 0
 
     @property
     def loses(self):
@@ -106,6 +114,8 @@ def require(options=None):
     wanted = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
     if options and options.loses:
         wanted["clang-19"] = "clang-19"
+    if options and options.is_p4:
+        p4_device.require()
     for tool, package in wanted.items():
         if shutil.which(tool) is None:
             raise Unavailable(f"{tool} is missing: apt-get install {package}")
@@ -147,7 +157,8 @@ class Lab:
         nodes = [SWITCH, *range(options.world)]
         whole = {self.namespace(n) for n in nodes} == set(self.namespaces())
         ports = {k["ifname"] for k in links} >= {f"port{r}" for r in range(options.world)}
-        return options if whole and ports else None
+        works = not options.is_p4 or p4_device.runs(self.namespace(SWITCH))
+        return options if whole and ports and works else None
 
     def up(self, options):
         """Makes the lab. Returns False if the same lab exists already."""
@@ -192,16 +203,22 @@ class Lab:
         run("ip", "-batch", "-", text="".join(f"netns add {self.namespace(n)}\n" for n in nodes))
         for node in nodes:
             run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", SETUP)
-        self._ip(SWITCH, "link set lo up",
-                 f"link add {BRIDGE} type bridge forward_delay 0 mcast_snooping 0",
+        bridge = f"{BRIDGE} type bridge forward_delay 0 mcast_snooping 0"
+        if options.is_p4:
+            bridge = f"{p4_device.HOST_PORT} mtu {options.mtu} type veth peer name {BRIDGE}"
+        self._ip(SWITCH, "link set lo up", f"link add {bridge}",
                  *(f"link add port{r} mtu {options.mtu} type veth "
                    f"peer name eth0 mtu {options.mtu} netns {self.namespace(r)}"
                    for r in range(options.world)),
-                 *(f"link set port{r} master {BRIDGE} up" for r in range(options.world)),
+                 *(f"link set port{r} {'' if options.is_p4 else f'master {BRIDGE} '}up"
+                   for r in range(options.world)),
+                 *([f"link set {p4_device.HOST_PORT} up"] if options.is_p4 else []),
                  f"link set {BRIDGE} mtu {options.mtu} up", *self._addresses(SWITCH, BRIDGE))
         for rank in range(options.world):
             self._ip(rank, "link set lo up", "link set eth0 up", *self._addresses(rank, "eth0"))
         self._shape(options)
+        if options.is_p4:
+            p4_device.start(self.namespace(SWITCH), options.world)
         for node in nodes if options.congestion else []:
             device = BRIDGE if node == SWITCH else "eth0"
             self._ip(node, f"route change 10.77.0.0/24 dev {device} proto kernel scope link "
@@ -238,13 +255,20 @@ class Lab:
                     if rate is not None:
                         bucket = Bucket(rate, options.mtu + ETHERNET_BYTES)
                         lines.append(f"qdisc add dev {device} root {bucket.arguments()}")
-                    if program:
+                    # A P4 device reads a frame before the ingress could drop it.
+                    ways = ("ingress",)
+                    if options.is_p4:
+                        ways = () if node == SWITCH else ("ingress", "egress")
+                    if program and ways:
                         lines.append(f"qdisc add dev {device} clsact")
-                        lines.append(f"filter add dev {device} ingress bpf direct-action "
-                                     f"object-file {program} section classifier")
+                        lines += [f"filter add dev {device} {way} bpf direct-action "
+                                  f"object-file {program} section classifier" for way in ways]
                 self._tc(node, lines)
-                script = "\n".join(f"ethtool -K {d} {PER_PACKET}" for d, rank in devices.items()
-                                   if options.per_packet(rank))
+                off = [d for d, rank in devices.items() if options.per_packet(rank)]
+                if options.is_p4 and node == SWITCH:
+                    off += [BRIDGE, p4_device.HOST_PORT]
+                features = WHOLE_FRAMES if options.is_p4 else PER_PACKET
+                script = "\n".join(f"ethtool -K {device} {features}" for device in off)
                 if script:
                     run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
 
