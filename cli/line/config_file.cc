@@ -6,16 +6,20 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "cli/line/whole_file.h"
+
 namespace infold::cli {
 
 tl::expected<std::vector<ConfigValue>, std::string> read_config_file(const std::string& path) {
+  constexpr std::size_t kBytesMax = 1 << 20;
+  const auto text_of_file = read_file(path, kBytesMax);
+  if (!text_of_file) return tl::unexpected(path + ": " + text_of_file.error());
   toml::table table;
   try {
-    table = toml::parse_file(path);
+    table = toml::parse(*text_of_file, path);
   } catch (const toml::parse_error& error) {
-    const auto line = error.source().begin.line;
-    return tl::unexpected(line == 0 ? fmt::format("cannot read '{}'", path)
-                                    : fmt::format("{}:{}: {}", path, line, error.description()));
+    return tl::unexpected(
+        fmt::format("{}:{}: {}", path, error.source().begin.line, error.description()));
   }
   std::vector<ConfigValue> options;
   for (const auto& [key, value] : table) {

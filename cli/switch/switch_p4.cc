@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "cli/line/whole_file.h"
 #include "cli/switch/switch_log.h"
 #include "cli/switch/switch_report.h"
 #include "lab/interrupt.h"
@@ -25,6 +27,21 @@ std::optional<std::uint32_t> port_of(const std::string& text) {
     return std::nullopt;
   }
   return port;
+}
+
+// What p4c writes. The error names the file.
+tl::expected<p4::Program, std::string> read_program(const std::string& folder) {
+  constexpr std::size_t kBytesMax = 32 << 20;
+  std::string texts[2];
+  for (int i = 0; i < 2; ++i) {
+    const std::string path = folder + (i == 0 ? "/infold.p4info.bin" : "/infold.json");
+    auto text = read_file(path, kBytesMax);
+    if (!text) return tl::unexpected(path + ": " + text.error());
+    texts[i] = std::move(*text);
+  }
+  auto program = p4::Program::of(texts[0], std::move(texts[1]));
+  if (!program) return tl::unexpected(folder + ": " + program.error());
+  return std::move(*program);
 }
 
 void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
@@ -94,7 +111,7 @@ std::string P4Options::find_misfit(const io::SocketAddress& listen,
 }
 
 ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
-  auto program = p4::Program::read(program_);
+  auto program = read_program(program_);
   if (!program) {
     output.log("infold switch: --program {}\n", program.error());
     return ExitCode::kFailed;

@@ -66,6 +66,7 @@ void write_packets(const SwitchStatus& status, PrometheusText& text) {
 }
 
 void write_traffic(const SwitchStatus& status, PrometheusText& text) {
+  if (!status.counts_traffic) return;
   text.single(Metric::counter, "infold_received_packets_total", "Packets received.",
               status.received.packets);
   text.single(Metric::counter, "infold_received_bytes_total",
@@ -116,16 +117,20 @@ void report_end(Output& output, const SwitchStatus& status) {
     by_reason[name] = status.packets[i];
     if (status.packets[i] != 0) reasons += fmt::format(", {} {}", status.packets[i], name);
   }
-  output.text("stopped: {} packets of {:.1f} MB in, {} of {:.1f} MB out{}\n",
-              status.received.packets, static_cast<double>(status.received.bytes) / 1e6,
-              status.sent.packets, static_cast<double>(status.sent.bytes) / 1e6, reasons);
-  nlohmann::ordered_json object = {{"event", "stopped"},
-                                   {"plane", status.plane},
-                                   {"received_packets", status.received.packets},
-                                   {"received_bytes", status.received.bytes},
-                                   {"sent_packets", status.sent.packets},
-                                   {"sent_bytes", status.sent.bytes},
-                                   {"packets", by_reason}};
+  nlohmann::ordered_json object = {{"event", "stopped"}, {"plane", status.plane}};
+  if (status.counts_traffic) {
+    output.text("stopped: {} packets of {:.1f} MB in, {} of {:.1f} MB out{}\n",
+                status.received.packets, static_cast<double>(status.received.bytes) / 1e6,
+                status.sent.packets, static_cast<double>(status.sent.bytes) / 1e6, reasons);
+    object.update({{"received_packets", status.received.packets},
+                   {"received_bytes", status.received.bytes},
+                   {"sent_packets", status.sent.packets},
+                   {"sent_bytes", status.sent.bytes}});
+  } else {
+    output.text("stopped{}{}\n", reasons.empty() ? "" : ":",
+                reasons.substr(reasons.empty() ? 0 : 1));
+  }
+  object["packets"] = by_reason;
   if (status.sockets) {
     object["unsent_packets"] = status.sockets->unsent;
     object["messages_received"] = status.sockets->calls_received;

@@ -106,6 +106,17 @@ TEST(SwitchReport, TheEndHasTheNamesOfTheMetrics) {
   }
 }
 
+TEST(SwitchReport, APlaneThatCountsNoTrafficSaysNothingOfIt) {
+  site::SwitchStatus status = status_of(false);
+  status.counts_traffic = false;
+  EXPECT_THAT(metrics_text(status), Not(HasSubstr("_packets_total 50")));
+  EXPECT_EQ(reported(status, false),
+            "stopped: 20 completed, 5 dropped_foreign_job, 8 answered_probe\n");
+  EXPECT_FALSE(nlohmann::json::parse(reported(status, true)).contains("sent_bytes"));
+  status.packets = {};
+  EXPECT_EQ(reported(status, false), "stopped\n");
+}
+
 // A rank that leaves ends the job normally. The report must not look like a failure.
 TEST(SwitchReport, ACleanJobHasNotBeenAborted) {
   site::SwitchStatus status = status_of(true);

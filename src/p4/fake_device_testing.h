@@ -318,7 +318,7 @@ inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
   if (primary_ == nullptr || request->election_id().low() != election_) {
     return {grpc::PERMISSION_DENIED, "not the primary"};
   }
-  auto program = Program::of(request->config(), "the device");
+  auto program = Program::of(request->config());
   if (!program) return {grpc::INVALID_ARGUMENT, program.error()};
   program_ = std::move(*program);
   tables_ = {};

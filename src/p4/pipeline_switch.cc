@@ -281,6 +281,7 @@ void PipelineSwitch::write(const std::vector<v1::Update>& updates) {
 site::SwitchStatus PipelineSwitch::status() {
   site::SwitchStatus status;
   status.plane = "p4";
+  status.counts_traffic = false;
   status.jobs = registrar_->status();
   status.slots = options_.slots;
   for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
@@ -295,7 +296,6 @@ site::SwitchStatus PipelineSwitch::status() {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < heard_.size(); ++i) status.packets[i] += heard_[i];
   status.packets[site::count_index(site::PlaneVerdict::answered_probe)] = probes_;
-  for (const std::uint64_t packets : status.packets) status.received.packets += packets;
   return status;
 }
 

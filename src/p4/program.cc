@@ -2,8 +2,6 @@
 #include "p4/program.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -85,14 +83,6 @@ base::Attempt<std::vector<std::uint32_t>> number_fields(const Fields& fields, co
   return ids;
 }
 
-base::Attempt<std::string> read_file(const std::string& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file || text.str().empty()) return base::cannot(path + ": cannot be read, or is empty");
-  return text.str();
-}
-
 template <typename Numbered>
 std::vector<std::uint64_t> members_of(const Numbered& data) {
   std::vector<std::uint64_t> numbers;
@@ -119,24 +109,20 @@ std::uint64_t number_of(const std::string& bytes) {
   return number;
 }
 
-base::Attempt<Program> Program::read(const std::string& folder) {
-  const auto info = read_file(folder + "/infold.p4info.bin");
-  if (!info) return base::cannot(info.error());
-  auto text = read_file(folder + "/infold.json");
-  if (!text) return base::cannot(text.error());
+base::Attempt<Program> Program::of(const std::string& p4info, std::string text) {
   v1::ForwardingPipelineConfig config;
-  if (!config.mutable_p4info()->ParseFromString(*info)) {
-    return base::cannot(folder + "/infold.p4info.bin: is no P4Info in binary form");
+  if (!config.mutable_p4info()->ParseFromString(p4info)) {
+    return base::cannot("its P4Info is no message in binary form");
   }
-  config.set_p4_device_config(std::move(*text));
-  return of(std::move(config), folder);
+  config.set_p4_device_config(std::move(text));
+  return of(std::move(config));
 }
 
-base::Attempt<Program> Program::of(v1::ForwardingPipelineConfig config, const std::string& from) {
+base::Attempt<Program> Program::of(v1::ForwardingPipelineConfig config) {
   Program program;
   program.config_ = std::move(config);
   if (const base::Attempt<void> found = program.find_all(); !found) {
-    return base::cannot(from + ": " + found.error());
+    return base::cannot(found.error());
   }
   return program;
 }

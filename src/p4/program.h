@@ -73,9 +73,9 @@ struct RegisterView {
 
 class Program {
  public:
-  // Reads infold.p4info.bin and infold.json, which the compiler writes.
-  static base::Attempt<Program> read(const std::string& folder);
-  static base::Attempt<Program> of(v1::ForwardingPipelineConfig config, const std::string& from);
+  // What the compiler writes: a description in binary form, and the program for the device.
+  static base::Attempt<Program> of(const std::string& p4info, std::string text);
+  static base::Attempt<Program> of(v1::ForwardingPipelineConfig config);
 
   const v1::ForwardingPipelineConfig& config() const { return config_; }
 

@@ -38,6 +38,7 @@ struct SwitchStatus {
   std::vector<control::JobStatus> jobs;
   std::uint32_t slots = 0;  // of each site, for all jobs together
   std::uint32_t slots_used = 0;
+  bool counts_traffic = true;  // false: received and sent are unknown
   Traffic received;
   Traffic sent;
   PacketCounts packets{};             // of all jobs, present and removed

@@ -182,6 +182,11 @@ tl::expected<std::string, std::string> bytes_of(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     return tl::unexpected(path + " is a folder; name the files in it, such as trace.0.et");
   }
+  // A pipe without a writer would block, also before a signal. The caller has opened the others.
+  const bool is_open = path == "/dev/stdin" || path.starts_with("/dev/fd/");
+  if (std::filesystem::is_other(path, error) && !is_open) {
+    return tl::unexpected(path + ": it is no regular file");
+  }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return tl::unexpected(fmt::format("{}: {}", path, system_text(errno)));

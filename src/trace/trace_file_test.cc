@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -175,6 +176,9 @@ TEST_F(TraceFile, ErrorsNameTheFileAndTheRemedy) {
   EXPECT_THAT(read(path).error(), AllOf(HasSubstr(path), HasSubstr("message 1 at byte 0")));
   EXPECT_THAT(read(folder_.file("")).error(), HasSubstr("is a folder"));
   EXPECT_THAT(read(folder_.file("absent")).error(), HasSubstr("No such file"));
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(read(pipe).error(), pipe + ": it is no regular file") << "and it does not wait";
   Trace trace = small_trace();
   trace.nodes[1].control_deps = {17};
   put(encode(trace));

@@ -182,7 +182,8 @@ def main():
     except ImportError as missing:
         skip(f"no module {missing.name} of BMv2")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["p4c-bm2-ss", "-I", "p4", "--p4runtime-files", f"{folder}/infold.p4info.bin",
+        subprocess.run(["p4c-bm2-ss", "-I", "p4",
+                        "--p4runtime-files", f"{folder}/infold.p4info.bin",
                         "-o", f"{folder}/infold.json", "p4/targets/v1model/infold.p4"], cwd=ROOT,
                        check=True)
         with Lab(sys.argv[1], folder) as lab:

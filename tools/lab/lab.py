@@ -140,7 +140,8 @@ def describe(options):
 
 def up(lab, typed):
     options = network.Options(typed.world, typed.rate, typed.mtu, typed.loss,
-                              typed.congestion or "", typed.plane, dict(typed.rate_at), dict(typed.loss_at))
+                              typed.congestion or "", typed.plane, dict(typed.rate_at),
+                              dict(typed.loss_at))
     network.require(options)
     with alone():
         made = lab.up(options)
