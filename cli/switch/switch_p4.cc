@@ -76,7 +76,8 @@ void P4Options::declare(Options& options) {
                "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
   options.text("--program", program_,
                "Folder with infold.p4info.bin and infold.json, as p4c writes them; needs --plane "
-               "p4");
+               "p4",
+               "FOLDER");
   options.text_list("--ports", ports_,
                     "Ports of the device that lead to stations, numbers with commas between; needs "
                     "--plane p4");

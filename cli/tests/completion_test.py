@@ -24,7 +24,7 @@ class Help:
         self.words = name.removesuffix(".txt").split("-")
         self.path = " ".join(self.words)
         self.options = [(name, kind) for names, kind in re.findall(
-            r"^  (?:-\w,)?(--[a-z][a-z_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE)
+            r"^  (?:-\w,)?(--[a-z][a-z0-9_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE)
                         for name in names.split(",")]
         self.below = re.findall(r"^  ([a-z][a-z-]*)", text.partition("\nSubcommands:\n")[2],
                                 re.MULTILINE)
@@ -101,7 +101,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("infold switch --pl"), {"--plane"})
         self.assertEqual(self.bash("infold switch --plane x"), {"xdp"})
         self.assertEqual(self.bash("infold switch --plane=x"), {"xdp"})
-        self.assertEqual(self.bash("infold switch --plane="), {"user", "xdp"})
+        self.assertEqual(self.bash("infold switch --plane="), {"user", "xdp", "p4"})
         self.assertEqual(self.bash("infold switch --listen "), set())
         self.assertEqual(self.bash("infold bench co"), {"codec", "compare", "core"})
         self.assertEqual(self.bash("infold switch --json --thr"), {"--threads"})
@@ -118,7 +118,7 @@ class CompletionTest(unittest.TestCase):
             script = ('compdef() { }; _arguments() { print -rl -- "$@" }; source "$1"; shift; '
                       'words=("$@" ""); CURRENT=$#words; _infold; print -r -- "at $CURRENT"')
             said = run("zsh", "-f", "-c", script, "zsh", self.scripts["zsh"], *one.words)
-            names = set(re.findall(r"^\*(--[a-z_-]+)\[", said, re.MULTILINE))
+            names = set(re.findall(r"^\*(--[a-z0-9_-]+)\[", said, re.MULTILINE))
             self.assertEqual(names, one.names(), said)
             for name in one.below:
                 self.assertIn(f'{name}\\:"', said)

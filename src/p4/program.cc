@@ -61,10 +61,8 @@ auto find_named(const List& list, std::string_view name) {
 }
 
 tl::unexpected<std::string> lacks(std::string_view what, std::string_view name) {
-  return base::cannot(
-      fmt::format("the program has no {} {}; it is not infold's, or of another "
-                  "version",
-                  what, name));
+  return base::cannot(fmt::format(
+      "it has no {} {}; it is not infold's program, or of another version", what, name));
 }
 
 // The numbers of these fields, if the program has them all, in this order.

@@ -67,7 +67,7 @@ def infold_commands(repo):
 @check("commands", "commands shown in README.md and docs/ exist, with their options")
 def commands(repo):
     ours, binary = dev_commands(repo), infold_commands(repo)
-    options = set(re.findall(r"--[a-z][a-z-]*", "\n".join(
+    options = set(re.findall(r"--[a-z][a-z0-9-]*", "\n".join(
         repo.text(p) for p in repo.paths
         if p == "dev" or p.startswith(("cli/", "tools/")) and p.endswith((".cc", ".py", ".sh")))))
     options |= {"--help", "--version", "--json"}
@@ -105,7 +105,7 @@ def check_command(path, number, command, ours, binary, options):
         if re.fullmatch("[a-z]+", names[0]) and not known and not group:
             yield Finding(path, number, f"infold has no subcommand {names[0]}")
     for word in words[1:]:
-        name = re.match(r"--[a-z][a-z-]*", word)
+        name = re.match(r"--[a-z][a-z0-9-]*", word)
         if name and name.group(0) not in options:
             yield Finding(path, number, f"no command here has the option {name.group(0)}")
 
