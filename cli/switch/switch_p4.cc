@@ -72,8 +72,8 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
 }  // namespace
 
 void P4Options::declare(Options& options) {
-  options.text("--p4runtime", device_,
-               "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
+  options.address("--p4runtime", device_, device_at_,
+                  "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
   options.text("--program", program_,
                "Folder with infold.p4info.bin and infold.json, as p4c writes them; needs --plane "
                "p4",
@@ -120,7 +120,7 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
   p4::PipelineSwitchOptions wanted;
   wanted.listen = options.listen;
   wanted.control = options.control;
-  wanted.device = {.address = device_, .id = id_};
+  wanted.device = {.address = device_at_.text(), .id = id_};
   wanted.slots = std::min(options.slots, p4::kSlotsMax);
   for (const std::string& port : ports_) wanted.ports.push_back(port_of(port).value_or(0));
   const auto server = p4::PipelineSwitch::start(wanted, std::move(*program));

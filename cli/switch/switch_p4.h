@@ -34,6 +34,7 @@ class P4Options {
 
  private:
   std::string device_;
+  io::SocketAddress device_at_;
   std::string program_;
   std::vector<std::string> ports_;
   std::uint32_t id_ = 0;
