@@ -111,6 +111,7 @@ std::string XdpPlane::configure(const PlaneJob& job) {
   const core::SiteRecord can = program_.record();
   if (job.sparse && !can.takes_sparse) return kWholeChunksOnly;
   if (job.pending_bits && !can.sends_bits) return kRangesOnly;
+  if (job.brief) return kWholeResultsOnly;
   const bool is_tree = job.parent_worker || std::any_of(job.workers.begin(), job.workers.end(),
                                                         [](Ranks each) { return each.count > 1; });
   if (job.native && is_tree) return kNoNative;

@@ -18,6 +18,7 @@ namespace infold::conformance {
 // The reasons to refuse a job. Ranks hear them when they join.
 inline constexpr const char* kRangesOnly = "the packet program names missing ranks as ranges";
 inline constexpr const char* kWholeChunksOnly = "the packet program takes whole chunks only";
+inline constexpr const char* kWholeResultsOnly = "the packet program sends whole results only";
 inline constexpr const char* kNoNative = "the packet program sums no native in trees";
 
 class XdpPlane final : public Plane {
