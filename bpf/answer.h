@@ -130,7 +130,7 @@ INLINE int was_still_stored(const struct work* w) {
   if (!slot) return 0;
   struct infold_xdp_copy* const copy = &slot->copies[w->copy & 1];
   if (__sync_fetch_and_or(&copy->round, 0) != w->round || !may_go(copy, w->answer_to)) return 0;
-  copy->stored_sum = marked_sum(w->answer_sum, w->round);
+  if (!w->is_brief) copy->stored_sum = marked_sum(w->answer_sum, w->round);
   return 1;
 }
 
@@ -153,6 +153,23 @@ INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
 
 INLINE int go_up(struct xdp_md* ctx, const struct work* w, uint32_t in_packet) {
   return add_note(ctx, w, in_packet) ? XDP_PASS : drop(w, INFOLD_XDP_DROPPED_UNSENDABLE);
+}
+
+INLINE int takes_brief(const struct infold_xdp_job* job, const struct infold_xdp_member* member,
+                       uint32_t digest) {
+  return job->brief_results && !member->is_aggregator && member->digest == digest;
+}
+
+/* R-067, for a stored answer to this worker alone. */
+INLINE void shorten(struct work* w) {
+  if (!w->may_be_brief) return;
+  const struct infold_xdp_job* const job = entry(&jobs, w->job);
+  const struct infold_xdp_member* const member =
+      entry(&members, w->job * INFOLD_XDP_MEMBERS + w->worker);
+  if (!job || !member || !takes_brief(job, member, w->answer_digest)) return;
+  w->is_brief = 1;
+  w->answer_bytes = INFOLD_HEADER_BYTES;
+  w->answer_sum = 0;
 }
 
 INLINE int send_answer(struct xdp_md* ctx, struct work* w) {

@@ -115,6 +115,7 @@ INLINE int identify(struct xdp_md* ctx, const struct infold_header* h, struct wo
 /* Not a program of its own, because a tail call takes as long as the copy. */
 INLINE int send_stored(struct xdp_md* ctx, struct work* w) {
   count(w, INFOLD_XDP_REPLAYED);
+  shorten(w);
   w->answer_to = INFOLD_XDP_TO_WORKER;
   w->answer_from = kFromStored;
   return send_answer(ctx, w);
@@ -148,6 +149,7 @@ SEC("xdp") int infold_switch(struct xdp_md* ctx) {
   const int found = find_datagram(data, end, w);
   if (found == kNotOurs) return XDP_PASS;
   w->counter = 0;
+  w->is_brief = 0;
   ++w->traffic.received_packets;
   if (found == kBroken) return drop(w, INFOLD_XDP_DROPPED_BROKEN);
   w->traffic.received_bytes += w->bytes;

@@ -22,6 +22,9 @@ struct sending {
   uint32_t to;
   uint32_t slot;
   uint32_t job;
+  uint32_t may_be_brief; /* */
+  uint32_t digest;       /* of the contributors then */
+  uint32_t brief;        /* the worker that gets the header alone, or a number beyond all */
 };
 
 /* Reads the note and erases it. veth passes on the bytes before a packet. Its other end may be
@@ -110,9 +113,63 @@ INLINE void count_copy(const struct sending* what) {
   if (w) count_sent(w, what->bytes);
 }
 
+INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
+  return skb->protocol == bpf_htons(0x0800) ? kDatagramAt4 : kDatagramAt6;
+}
+
+INLINE uint32_t sum_datagram(const struct __sk_buff* skb, uint32_t at, uint32_t bytes) {
+  if (at > kDatagramAt6) return 0;
+  return fold(sum_of_bytes((const uint8_t*)(long)skb->data + at,
+                           (const uint8_t*)(long)skb->data_end, bytes));
+}
+
+INLINE void note_contributors(struct sending* what, const struct infold_xdp_job* job) {
+  struct infold_header h;
+  if (!job->brief_results || what->at > kDatagramAt6) return;
+  if (bpf_skb_load_bytes(what->skb, what->at, &h, sizeof(h))) return;
+  if ((h.version_kind & 15) != INFOLD_KIND_RESULT) return;
+  what->may_be_brief = (uint32_t)may_be_brief(
+      *(const uint64_t*)&h.elements, infold_from_be16(h.contributors), infold_from_be16(h.weight));
+  what->digest = infold_from_be32(h.contributor_digest);
+}
+
+INLINE int is_brief_for(const struct sending* what, uint32_t number) {
+  if (!what->may_be_brief) return 0;
+  const struct infold_xdp_job* const job = entry(&jobs, what->job);
+  const struct infold_xdp_member* const to = entry(&members, what->first_member + number);
+  return job && to && takes_brief(job, to, what->digest);
+}
+
+static long find_brief(uint32_t number, const void* context) {
+  struct work* const w = entry(&works, 0);
+  if (!w || !is_brief_for(context, number)) return 0;
+  w->brief = number;
+  return 1;
+}
+
+/* Of a packet to all workers. */
+INLINE void find_receiver_of_brief(struct sending* what, const struct infold_xdp_job* job) {
+  struct work* const w = entry(&works, 0);
+  note_contributors(what, job);
+  if (!w || !what->may_be_brief) return;
+  w->brief = INFOLD_XDP_MEMBERS;
+  kernel_loop(job->workers, find_brief, what);
+  what->brief = w->brief;
+}
+
+/* Leaves the header. Returns whether it worked. */
+INLINE int leave_out_elements(struct sending* what) {
+  what->bytes = INFOLD_HEADER_BYTES;
+  if (bpf_skb_change_tail(what->skb, what->at + INFOLD_HEADER_BYTES, 0)) return 0;
+  if (bpf_skb_pull_data(what->skb, what->at + INFOLD_HEADER_BYTES)) return 0;
+  what->sum = sum_datagram(what->skb, what->at, INFOLD_HEADER_BYTES);
+  return what->sum != 0;
+}
+
 /* One receiver's copy. */
 static long send_to(uint32_t number, const void* context) {
   const struct sending* const what = context;
+  if (number == what->brief) return 0;
   const uint32_t interface = address_member(what, number);
   if (interface != 0 && bpf_clone_redirect(what->skb, interface, 0) == 0) count_copy(what);
   return 0;
@@ -144,14 +201,9 @@ INLINE int send_last(const struct sending* what, uint32_t number) {
   return (int)bpf_redirect(interface, 0);
 }
 
-INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
-  return skb->protocol == bpf_htons(0x0800) ? kDatagramAt4 : kDatagramAt6;
-}
-
-INLINE uint32_t sum_datagram(const struct __sk_buff* skb, uint32_t at, uint32_t bytes) {
-  if (at > kDatagramAt6) return 0;
-  return fold(sum_of_bytes((const uint8_t*)(long)skb->data + at,
-                           (const uint8_t*)(long)skb->data_end, bytes));
+/* When all others have got theirs. */
+INLINE int send_brief(struct sending* what) {
+  return leave_out_elements(what) ? send_last(what, what->brief) : TC_ACT_SHOT;
 }
 
 /* Gives the packet the answer's length and bytes. Returns the sum of the datagram. 0 if the answer
@@ -199,7 +251,10 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
                          prepare(skb, &note),
                          note.to,
                          note.copy >> 1,
-                         note.job};
+                         note.job,
+                         0,
+                         0,
+                         INFOLD_XDP_MEMBERS};
   if (what.sum == 0) return TC_ACT_SHOT;
   say_it_is_summed(skb);
   if (is_for_asking(note.to)) {
@@ -210,7 +265,10 @@ SEC("tc") int send_noted(struct __sk_buff* skb) {
   uint32_t last = note.worker;
   if (note.to & INFOLD_XDP_TO_ALL) {
     last = job->workers - 1;
-    kernel_loop(to_parent ? job->workers : last, send_to, &what);
+    find_receiver_of_brief(&what, job);
+    const int is_brief = what.brief < INFOLD_XDP_MEMBERS;
+    kernel_loop(to_parent || is_brief ? job->workers : last, send_to, &what);
+    if (is_brief) return send_brief(&what);
   }
   if (!to_parent) return send_last(&what, last);
   if (note.to & INFOLD_XDP_TO_WORKER) send_to(note.worker, &what);
@@ -229,13 +287,23 @@ SEC("tc") int fill_noted(struct __sk_buff* skb) {
   note.to = (uint8_t)(skb->cb[4] >> 8);
   note.job = skb->cb[3] / INFOLD_XDP_MEMBERS;
   const uint32_t member = skb->cb[3] % INFOLD_XDP_MEMBERS;
-  struct sending what = {
-      skb,     0, datagram_at(skb), note.answer_bytes, prepare(skb, &note), note.to, note.copy >> 1,
-      note.job};
+  struct sending what = {skb,
+                         note.job * INFOLD_XDP_MEMBERS,
+                         datagram_at(skb),
+                         note.answer_bytes,
+                         prepare(skb, &note),
+                         note.to,
+                         note.copy >> 1,
+                         note.job,
+                         0,
+                         0,
+                         INFOLD_XDP_MEMBERS};
   const struct infold_xdp_job* const job = entry(&jobs, note.job);
   const struct infold_xdp_member* const to = entry(&members, skb->cb[3]);
   if (what.sum == 0 || !job || !to) return TC_ACT_SHOT;
   if (is_for_asking(note.to) && !was_asking(&what, member)) return TC_ACT_SHOT;
+  note_contributors(&what, job);
+  if (is_brief_for(&what, member) && !leave_out_elements(&what)) return TC_ACT_SHOT;
   if (member == INFOLD_XDP_PARENT) turn_to_parent(&what, job);
   return address_to(&what, to) ? TC_ACT_OK : TC_ACT_SHOT;
 }

@@ -108,12 +108,14 @@ struct work {
   uint8_t is_blocks;
   uint8_t wide; /* f64: longer blocks, wider exponents */
   uint8_t reduction;
-  uint8_t end_cause;   /* enum end_cause */
-  uint8_t has_found;   /* specials of this packet stand in `specials` */
-  uint8_t is_verified; /* its checksum is right */
-  uint8_t is_native;   /* floats as they are */
-  uint8_t dtype;       /* of R-020 */
-  uint8_t reserved3[4];
+  uint8_t end_cause;    /* enum end_cause */
+  uint8_t has_found;    /* specials of this packet stand in `specials` */
+  uint8_t is_verified;  /* its checksum is right */
+  uint8_t is_native;    /* floats as they are */
+  uint8_t dtype;        /* of R-020 */
+  uint8_t may_be_brief; /* the answer has one contribution as it came */
+  uint8_t is_brief;     /* and goes to its sender without the elements */
+  uint8_t reserved3[2];
   uint64_t signature;
   struct infold_xdp_contributors contributors;
   uint64_t seen[INFOLD_XDP_SEEN_WORDS];
@@ -133,10 +135,12 @@ struct work {
   uint32_t after;
   uint32_t is_open; /* some chunk still needs the ended job's ranks */
   uint32_t used;    /* bit r: row r of the copy is not empty */
+  uint32_t brief;   /* the worker that gets the header alone */
 
   /* The answer: bytes of `stored`, of `small`, or the datagram that arrived. */
   uint32_t answer_bytes;
-  uint32_t answer_sum; /* of its bytes, 0 if not known */
+  uint32_t answer_sum;    /* of its bytes, 0 if not known */
+  uint32_t answer_digest; /* of the contributors to a stored answer */
   uint8_t answer_from;
   uint8_t answer_to;
   uint8_t reserved2[2];

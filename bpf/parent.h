@@ -60,6 +60,7 @@ SEC("xdp") int take_from_parent(struct xdp_md* ctx) {
   bpf_spin_lock(&at.slot->lock);
   at.copy->stored_bytes = (uint16_t)bytes;
   at.copy->stored_sum = 0;
+  at.copy->contributors = w->contributors;
   become_done(at.copy);
   clear_asking(at.slot->asking);
   bpf_spin_unlock(&at.slot->lock);

@@ -27,7 +27,9 @@ INLINE void note_asking(const struct work* w) {
 /* */
 INLINE int answer_repeat(struct xdp_md* ctx, struct work* w) {
   switch (w->answer_from) { /* the copy's phase */
-    case INFOLD_XDP_DONE: return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
+    case INFOLD_XDP_DONE:
+      shorten(w);
+      return answer(ctx, w, INFOLD_XDP_REPLAYED, INFOLD_XDP_TO_WORKER);
     case INFOLD_XDP_FORWARDED:
       note_asking(w);
       return answer(ctx, w, INFOLD_XDP_FORWARDED_AGAIN, INFOLD_XDP_TO_PARENT);

@@ -39,10 +39,20 @@ INLINE void note_seen(const struct infold_xdp_copy* copy, struct work* w) {
   w->seen[3] = copy->seen[3];
 }
 
+/* R-067, by bytes 16 to 23 of the header. The answer to such a chunk is a RESULT. */
+INLINE int may_be_brief(uint64_t signature, uint32_t count, uint32_t weight) {
+  const uint8_t* const byte = (const uint8_t*)&signature;
+  return count == 1 && weight == 1 && (byte[0] | byte[1]) != 0 &&
+         (byte[2] & 15) < INFOLD_FORMAT_BFP8 && byte[3] >> 4 == INFOLD_COLLECTIVE_BROADCAST;
+}
+
 INLINE void note_answer(const struct infold_xdp_copy* copy, struct work* w) {
   const uint32_t sum = REREAD(copy->stored_sum);
   w->answer_bytes = copy->stored_bytes;
   w->answer_sum = sum >> 16 == (w->round & 0xffff) ? sum & 0xffff : 0;
+  w->may_be_brief =
+      (uint8_t)may_be_brief(copy->signature, copy->contributors.count, copy->contributors.weight);
+  w->answer_digest = copy->contributors.digest;
 }
 
 /* From here on, other processors may read the answer without the lock. It is stored before they see

@@ -196,7 +196,8 @@ struct infold_xdp_job {
   uint8_t sums_native; /* `rows_of_jobs` has rows for its chunks */
   struct infold_abort abort;
   uint32_t world;
-  uint32_t reserved3;
+  uint8_t brief_results; /* all ranks take results without elements that they have sent */
+  uint8_t reserved3[3];
   /* After the end: workers whose ABORT, or repeat of a forwarded chunk, went up and has no answer.
    * Changes without the lock. */
   uint64_t asking[INFOLD_XDP_SEEN_WORDS];

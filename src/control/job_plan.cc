@@ -45,6 +45,7 @@ plan::Plan plan_of(const JobTerms& terms) {
   plan.datagram_bytes_max = terms.datagram_bytes_max;
   plan.elements_max = terms.elements_max;
   plan.formats = terms.formats;
+  plan.brief_results = terms.brief_results;
   plan.small_slots = terms.small_slots;
   plan.bulk_slots = terms.bulk_slots;
   plan.trees = {tree_of(terms)};

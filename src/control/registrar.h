@@ -60,6 +60,7 @@ struct Hello {
   std::uint32_t element_bytes = 4;  // on the wire, of most elements that it will send
   bool always_shares = false;       // shares memory even if that saves no bytes
   bool wants_native = false;        // it may sum in format native
+  bool takes_brief = false;         // RESULTs without the elements that it has sent
   std::chrono::milliseconds patience{};
   std::optional<RackHello> rack;  // whose switch the rank joined at; none: it joined here itself
   std::string peer;  // the address that its connection comes from; empty: of this process
@@ -123,6 +124,7 @@ struct JobTerms {
   std::vector<io::SocketAddress> rack_sources;  // in the order of racks, likewise
   std::string parent;                // of the switch that sends this, for errors; empty: none
   std::optional<BelowParent> below;  // for the plane of a rack's switch
+  bool brief_results = false;        // all ranks take such RESULTs
   bool wants_transfers = false;      // rank 0 is to tell its transfers, as an emulator asks
 };
 

@@ -30,8 +30,10 @@ inline constexpr TensorCodec kI32Codec = {4, encode_i32, decode_i32};
 // One aggregator, a few workers, a wire that loses packets by a seed and delays none.
 class Star {
  public:
-  Star(std::uint16_t world, double loss, std::uint64_t seed) : loss_(loss), prng_(seed) {
+  Star(std::uint16_t world, double loss, std::uint64_t seed, bool brief_results = false)
+      : loss_(loss), prng_(seed) {
     AggregatorOptions aggregator;
+    aggregator.brief_results = brief_results;
     aggregator.epoch = 7;
     aggregator.slot_count = 6;
     aggregator.world = world;
@@ -102,7 +104,7 @@ class Star {
         const bool is_meant =
             transmit->to == Aggregator::To::all_workers || transmit->worker == rank;
         if (is_meant && !prng_.chance(loss_)) {
-          workers_[rank].handle_datagram(now_, 0, transmit->datagram);
+          workers_[rank].handle_datagram(now_, 0, transmit->datagram_for(rank));
         }
       }
     }

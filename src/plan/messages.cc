@@ -54,6 +54,12 @@ class Builder {
     return call_.collective != core::Collective::broadcast || rank == call_.root;
   }
 
+  //
+  bool gets_brief_result(const Child& child) const {
+    return plan_.brief_results && call_.collective == core::Collective::broadcast &&
+           !call_.layout.has_partial_sums() && child.is_rank() && child.ranks.first == call_.root;
+  }
+
   std::uint32_t bytes_of(Kind kind, std::uint32_t elements) const {
     if (kind != Kind::partial || !call_.layout.is_native()) {
       return static_cast<std::uint32_t>(core::datagram_bytes(kind, call_.layout, elements, false));
@@ -133,7 +139,8 @@ class Builder {
       message.child = static_cast<std::uint8_t>(i);
       message.is_down = true;
       message.after = after;
-      sent.push_back(add(std::move(message), Kind::result, has_data));
+      const bool is_brief = has_data && gets_brief_result(children[i]);
+      sent.push_back(add(std::move(message), Kind::result, has_data && !is_brief));
     }
     for (std::size_t i = 0; i < children.size(); ++i) {
       if (children[i].is_rank()) {

@@ -112,6 +112,7 @@ core::AggregatorOptions aggregator_options(const Plan& plan, std::size_t tree,
     options.parent_worker = position->worker;
   options.datagram_bytes_max = plan.datagram_bytes_max;
   options.elements_max = plan.elements_max;
+  options.brief_results = plan.brief_results;
   options.arithmetic = &numeric::arithmetic();
   return options;
 }

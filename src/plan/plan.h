@@ -65,6 +65,7 @@ struct Plan {
   core::FormatSet formats = core::FormatSet::all();  // all sites sum these
   // Where these lack native: types that all sites sum as native, unless the plan has a tree.
   core::FloatTypes native_types;
+  bool brief_results = false;  // all ranks take a RESULT without what they have sent
   std::uint16_t small_slots = 64;
   std::uint16_t bulk_slots = 448;
   std::vector<Tree> trees;  // 1 to 64

@@ -144,6 +144,7 @@ Wrong set(Plan& plan, std::string_view key, std::string_view value) {
   if (key == "bulk_slots") return read_number(value, plan.bulk_slots);
   if (key == "formats") return read_formats(value, plan.formats);
   if (key == "native_types") return read_types(value, plan.native_types);
+  if (key == "brief_results") return read_yes(value, plan.brief_results);
   return fmt::format("a plan has no '{}'", key);
 }
 
@@ -264,6 +265,7 @@ std::string write_plan(const Plan& plan) {
   if (!plan.native_types.is_empty()) {
     text += fmt::format(" native_types={}", write_types(plan.native_types));
   }
+  if (plan.brief_results) text += " brief_results=yes";
   text += '\n';
   for (const Tree& tree : plan.trees) {
     text += fmt::format("tree weight={} job={} epoch={}\n", tree.weight, tree.job, tree.epoch);

@@ -15,6 +15,7 @@ Plan plan_of_eight() {
   plan.formats =
       core::FormatSet::of(core::WireFormat::i32) | core::FormatSet::of(core::WireFormat::bfp16);
   plan.native_types = core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::bf16);
+  plan.brief_results = true;
   plan.small_slots = 3;
   plan.trees = {tree_of(8, std::vector<core::RankRange>{{0, 2}, {5, 2}},
                         std::vector<core::RankRange>{{0, 3}, {3, 1}}),
@@ -31,7 +32,8 @@ TEST(PlanText, IsReadAsItWasWritten) {
   const std::string text = write_plan(plan_of_eight());
   EXPECT_THAT(text,
               HasSubstr("plan world=8 datagram_bytes_max=1472 elements_max=8192 "
-                        "small_slots=3 bulk_slots=448 formats=i32,bfp16 native_types=f32,bf16\n"));
+                        "small_slots=3 bulk_slots=448 formats=i32,bfp16 native_types=f32,bf16 "
+                        "brief_results=yes\n"));
   EXPECT_THAT(text, HasSubstr("place=rack sparse=yes formats=all children=0-1:2,2\n"));
   EXPECT_THAT(text, HasSubstr("place=server sparse=no formats=bfp16 children=0,1,2,3,4,5,6,7\n"));
   const auto read = read_plan(text);

@@ -22,6 +22,7 @@ class SideBySide final : public Observer {
     for (std::size_t site = 0; site < plan.trees.size(); ++site) {
       core::AggregatorOptions options = plan::aggregator_options(plan, site, 0);
       options.pending = core::PendingForm::bits;
+      options.brief_results = false;  // pipelines that add send no such results
       options.check_period = 1;
       machines_[wiring.aggregator_nodes[site][0]].emplace(
           Pair{core::Adder(options), core::Aggregator(options)});

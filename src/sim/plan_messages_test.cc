@@ -126,6 +126,7 @@ Scenario draw(std::uint64_t seed) {
   scenario.plan.trees = draw_trees(scenario.plan.world, prng);
   scenario.link = {.bits_per_second = 0, .delay = base::microseconds(10), .queue_bytes_max = 0};
   scenario.calls = {draw_call(scenario.plan.world, prng)};
+  scenario.plan.brief_results = prng.chance(0.5);
   return scenario;
 }
 

@@ -63,6 +63,8 @@ bool SlotWatch::sight(std::span<const std::byte> bytes, Sighting& seen) const {
           .slot = infold_from_be16(header.slot),
           .contributors = infold_from_be16(header.contributors),
           .round = infold_from_be32(header.round)};
+  seen.is_brief = seen.kind == INFOLD_KIND_RESULT && seen.contributors > 0 &&
+                  header.elements.wire != 0 && bytes.size() == sizeof(header);
   if ((header.flags & INFOLD_FLAG_SPARSE) != 0) {
     infold_sparse head;
     if (bytes.size() < sizeof(header) + sizeof(head)) return false;
@@ -86,7 +88,7 @@ void SlotWatch::on_send(base::Instant now, const Path& path, std::span<const std
   }
   if (seen.kind == INFOLD_KIND_ABORTED) stations_[path.source].has_ended = true;
   if (is_answer(seen.kind) && stations_[path.source].is_aggregator) {
-    answer_leaves(now, stations_[path.source], seen, hash);
+    answer_leaves(now, path, seen, hash);
   }
 }
 
@@ -99,19 +101,19 @@ void SlotWatch::on_arrival(base::Instant now, const Path& path, std::span<const 
     known = std::max(known, seen.round);
   }
   if (is_contribution(seen.kind) && stations_[here].is_aggregator) {
-    for_each_chunk(
-        seen, [&](const Sighting& chunk) { contribution_arrives(now, stations_[here], chunk); });
+    for_each_chunk(seen, [&](const Sighting& chunk) { contribution_arrives(now, path, chunk); });
   }
 }
 
-void SlotWatch::contribution_arrives(base::Instant now, Station& station, const Sighting& seen) {
+void SlotWatch::contribution_arrives(base::Instant now, const Path& path, const Sighting& seen) {
+  Station& station = stations_[path.destination()];
   if (station.has_ended) return;
   Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
   if (seen.round < copy.round) return;  // late; the aggregator must not count it
   if (seen.round > copy.round) {
     const Copy& other = station.copies[seen.slot * 2U + (~seen.round & 1)];
     const bool first = seen.round == 1;
-    if (!first && (other.round + 1 != seen.round || other.answer_hash == 0)) {
+    if (!first && (other.round + 1 != seen.round || !is_answered(other))) {
       break_promise(now, seen, "arrived before the slot's previous chunk was answered");
     }
     copy = Copy{};
@@ -121,26 +123,34 @@ void SlotWatch::contribution_arrives(base::Instant now, Station& station, const 
   copy.came_in[seen.worker] = true;
   ++copy.workers;
   copy.contributors += seen.contributors;
+  if (seen.kind == INFOLD_KIND_SKIP) return;
+  ++copy.with_data;
+  copy.data_from = path.source;
 }
 
-void SlotWatch::answer_leaves(base::Instant now, Station& station, const Sighting& seen,
+void SlotWatch::answer_leaves(base::Instant now, const Path& path, const Sighting& seen,
                               std::uint64_t hash) {
+  Station& station = stations_[path.source];
   Copy& copy = station.copies[seen.slot * 2U + (seen.round & 1)];
+  std::uint64_t& answer_hash = seen.is_brief ? copy.brief_hash : copy.answer_hash;
   if (copy.round != seen.round) {
     break_promise(now, seen, "was answered although no contribution came");
   } else if (copy.workers != station.workers) {
     break_promise(now, seen, "was answered before all contributions came");
-  } else if (copy.answer_hash != 0 && copy.answer_hash != hash) {
+  } else if (seen.is_brief && (copy.with_data != 1 || copy.data_from != path.destination() ||
+                               stations_[path.destination()].is_aggregator)) {
+    break_promise(now, seen, "went without elements to another node than their only sender");
+  } else if (answer_hash != 0 && answer_hash != hash) {
     break_promise(now, seen, "was answered twice, with different packets");
   } else if (station.is_root && seen.kind == INFOLD_KIND_RESULT &&
              seen.contributors != copy.contributors) {
     break_promise(now, seen, "reports a wrong count of contributors");
   }
-  if (copy.answer_hash == 0) {
+  if (!is_answered(copy)) {
     useful_packets_ += 2 * station.workers;
     answered_ += station.is_root ? 1 : 0;
   }
-  copy.answer_hash = hash;
+  answer_hash = hash;
 }
 
 void SlotWatch::break_promise(base::Instant now, const Sighting& seen, const char* what) {

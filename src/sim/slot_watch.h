@@ -40,6 +40,7 @@ class SlotWatch final : public Observer {
     std::uint16_t contributors = 0;
     std::uint32_t round = 0;
     std::uint32_t chunks = 1;
+    bool is_brief = false;  // a result of data, without elements
   };
   template <typename Visit>
   static void for_each_chunk(Sighting seen, Visit&& visit);
@@ -49,9 +50,15 @@ class SlotWatch final : public Observer {
     std::uint32_t round = 0;
     std::uint32_t contributors = 0;  // the sum over the first contribution of each worker
     std::uint64_t answer_hash = 0;   // 0 before the answer
+    std::uint64_t brief_hash = 0;    // likewise of the answer without elements
     std::uint32_t workers = 0;       // number of workers whose contributions came
     std::bitset<INFOLD_WORKERS_MAX> came_in;
+    std::uint32_t with_data = 0;  // of these workers, and the last one of them
+    NodeId data_from{};
   };
+  static bool is_answered(const Copy& copy) {
+    return copy.answer_hash != 0 || copy.brief_hash != 0;
+  }
   struct Station {
     bool is_aggregator = false;
     bool is_root = false;
@@ -62,8 +69,8 @@ class SlotWatch final : public Observer {
   };
 
   std::uint32_t& round_known(NodeId node, const Path& path, std::uint16_t slot);
-  void contribution_arrives(base::Instant now, Station& station, const Sighting& seen);
-  void answer_leaves(base::Instant now, Station& station, const Sighting& seen, std::uint64_t hash);
+  void contribution_arrives(base::Instant now, const Path& path, const Sighting& seen);
+  void answer_leaves(base::Instant now, const Path& path, const Sighting& seen, std::uint64_t hash);
   void break_promise(base::Instant now, const Sighting& seen, const char* what);
 
   std::vector<Station> stations_;  // by node

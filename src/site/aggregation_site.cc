@@ -203,7 +203,7 @@ void AggregationSite::send(Job& job) {
     if (transmit->to == core::Aggregator::To::parent) {
       socket_.send(job.parent, transmit->datagram);
     } else if (transmit->to == core::Aggregator::To::all_workers) {
-      send_to_all(job, transmit->datagram);
+      send_to_all(job, *transmit);
     } else if (transmit->worker == job.own) {
       answer_own(transmit->datagram);
     } else {
@@ -219,14 +219,26 @@ void AggregationSite::send_to(const Job& job, std::size_t place,
   }
 }
 
-void AggregationSite::send_to_all(const Job& job, std::span<const std::byte> datagram) {
+void AggregationSite::send_to_all(const Job& job, const core::Aggregator::Transmit& transmit) {
   const std::size_t remotes = job.remote_count();
-  if (job.own) answer_own(datagram);
-  if (remotes > 0 && job.known == remotes) {
-    socket_.send(std::span(job.addresses).first(remotes), datagram);
+  if (job.own) answer_own(transmit.datagram_for(*job.own));
+  std::size_t first = 0;
+  if (transmit.brief_for && transmit.brief_for != job.own) {
+    const std::size_t brief = job.place_of(*transmit.brief_for);
+    send_to_places(job, 0, brief, transmit.datagram);
+    send_to(job, brief, transmit.datagram_for(*transmit.brief_for));
+    first = brief + 1;
+  }
+  send_to_places(job, first, remotes, transmit.datagram);
+}
+
+void AggregationSite::send_to_places(const Job& job, std::size_t first, std::size_t end,
+                                     std::span<const std::byte> datagram) {
+  if (first < end && job.known == job.remote_count()) {
+    socket_.send(std::span(job.addresses).subspan(first, end - first), datagram);
     return;
   }
-  for (std::size_t place = 0; place < remotes; ++place) send_to(job, place, datagram);
+  for (std::size_t place = first; place < end; ++place) send_to(job, place, datagram);
 }
 
 void AggregationSite::answer_own(std::span<const std::byte> datagram) {

@@ -105,7 +105,9 @@ class AggregationSite final : public PacketServer {
   static void warn_of(const Job& job, const core::Header& header, const io::SocketAddress& from);
   void send(Job& job);
   void send_to(const Job& job, std::size_t place, std::span<const std::byte> datagram);
-  void send_to_all(const Job& job, std::span<const std::byte> datagram);
+  void send_to_all(const Job& job, const core::Aggregator::Transmit& transmit);
+  void send_to_places(const Job& job, std::size_t first, std::size_t end,
+                      std::span<const std::byte> datagram);
   void answer_own(std::span<const std::byte> datagram);
 
   io::UdpSocket socket_;

@@ -61,7 +61,9 @@ void AggregatorDriver::send(const Node& node, const core::Aggregator::Transmit& 
       }
       return;
     case core::Aggregator::To::all_workers:
-      for (const io::Peer worker : node.workers) endpoint_->send(worker, transmit.datagram);
+      for (std::size_t i = 0; i < node.workers.size(); ++i) {
+        endpoint_->send(node.workers[i], transmit.datagram_for(i));
+      }
       return;
     case core::Aggregator::To::parent: endpoint_->send(*node.parent, transmit.datagram); return;
   }

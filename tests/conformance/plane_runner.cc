@@ -50,6 +50,8 @@ std::string PlaneRunner::configure(const Step& step) {
       job_.native = true;
     } else if (word == "pending_bits") {
       job_.pending_bits = true;
+    } else if (word == "brief") {
+      job_.brief = true;
     } else if (word == "ports") {
       job_.ports = true;
     } else if (word == "workers") {

@@ -227,6 +227,40 @@ void add_trees(Cases& cases) {
        .full = true});
 }
 
+// Roots of broadcasts get results without elements.
+void add_brief(Cases& cases) {
+  const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
+  const Model free = Model::monotone;
+  add({.name = "3x1x2-brief",
+       .model = free,
+       .workers = 3,
+       .brief = true,
+       .slots = 1,
+       .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}}});
+  add({.name = "2x1x3-brief-gather",
+       .model = free,
+       .brief = true,
+       .slots = 1,
+       .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 0},
+                   {.collective = Collective::broadcast, .chunks = 1, .root = 1}}});
+  // A leaf of two ranks gets the elements, and the root of the broadcast below it does not.
+  add({.name = "tree-4x1x2-brief",
+       .model = free,
+       .workers = 4,
+       .leaves = 2,
+       .brief = true,
+       .slots = 1,
+       .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}},
+       .full = true});
+  add({.name = "tree-2x1x2-brief",
+       .model = free,
+       .workers = 2,
+       .leaves = 2,
+       .brief = true,
+       .slots = 1,
+       .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}}});
+}
+
 // Sums of floats as they are.
 void add_native(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
@@ -261,7 +295,8 @@ bool can_only_add(const Case& one) {
   const auto is_plain = [](const Tensor& tensor) {
     return core::adder_record(kChunkElements).formats.has(tensor.format) && !tensor.sparse;
   };
-  return one.leaves == 0 && std::all_of(one.tensors.begin(), one.tensors.end(), is_plain);
+  return one.leaves == 0 && !one.brief &&
+         std::all_of(one.tensors.begin(), one.tensors.end(), is_plain);
 }
 
 // The same searches over such pipelines.
@@ -283,6 +318,7 @@ Cases make_cases() {
   add_sites(cases);
   add_numbers_that_return(cases);
   add_trees(cases);
+  add_brief(cases);
   add_native(cases);
   add_adders(cases);
   // The digests of aggregator and worker are tested wherever that takes only seconds.

@@ -134,8 +134,8 @@ Effects Machines::deliver(NodeIndex node, core::AnyAggregator& aggregator, Packe
         effects.sent.push_back(intern(wiring_.below(node).at(sent->worker), sent->datagram));
         break;
       case core::Aggregator::To::all_workers:
-        for (const Endpoint& below : wiring_.below(node)) {
-          effects.sent.push_back(intern(below, sent->datagram));
+        for (std::size_t i = 0; i < wiring_.below(node).size(); ++i) {
+          effects.sent.push_back(intern(wiring_.below(node)[i], sent->datagram_for(i)));
         }
         break;
       case core::Aggregator::To::parent:

@@ -52,6 +52,7 @@ struct Case {
   std::uint16_t leaves = 0;       // aggregators below a root that share the workers; 0: no tree
   std::uint8_t sites = 1;         // aggregators that stripe the chunks
   bool only_adds = false;         // aggregators are pipelines that add (core::Adder)
+  bool brief = false;             // roots of broadcasts get brief results
   std::uint8_t drivers = 1;       // of each worker, among which it divides its sites
   std::uint16_t slots = 1;        // of the bulk stream, per site
   std::uint16_t small_slots = 0;  // 0: all tensors are bulk, and none is announced

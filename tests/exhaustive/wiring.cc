@@ -18,6 +18,7 @@ plan::Plan plan_of(const Case& model_case) {
   plan.elements_max = kChunkElements;
   plan.small_slots = model_case.small_slots;
   plan.bulk_slots = model_case.slots;
+  plan.brief_results = model_case.brief;
   if (model_case.leaves > 0) {
     CHECK(model_case.workers % model_case.leaves == 0);
     plan.trees = {plan::even_tree(plan.world, 2, model_case.leaves)};

@@ -149,6 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool has_parent = operations.below(2) == 1;
   core::AggregatorOptions options = aggregator_options(has_parent);
   options.aggregators_of_one.push_back(1);
+  options.brief_results = true;
   Aggregator aggregator(options);
   SlotModel model(kWorkers, kElements);
   bool in_step = !has_parent;  // the model has only a root

@@ -30,6 +30,7 @@ constexpr std::size_t kSentMax = 64;
 struct Tensor {
   std::vector<std::int32_t> input;
   std::vector<std::int32_t> output;
+  std::int32_t factor = 2;  // from an input to its result
 };
 
 class Run {
@@ -107,15 +108,21 @@ class Run {
     tensor->output.assign(elements, kUntouched);
     core::TransferRequest request;
     request.elements = elements;
+    if (tensors_.size() % 3 == 2) {
+      request.collective = core::Collective::broadcast;
+      request.root = 1;
+      tensor->factor = 1;
+    }
     request.codec = numeric::codec(core::DataType::i32, core::WireFormat::i32, core::Reduction::sum,
-                                   core::Collective::all_reduce);
+                                   request.collective);
     request.input = reinterpret_cast<const std::byte*>(tensor->input.data());
     request.output = reinterpret_cast<std::byte*>(tensor->output.data());
     tensors_.push_back(std::move(tensor));
     if (!worker_.submit(now_, request)) tensors_.pop_back();
   }
 
-  // The other rank has the same numbers, so a sum is twice the input.
+  // The other rank has the same numbers, so a sum is twice the input. A broadcast is of this rank,
+  // and its result has the input or no elements.
   void answer(bool hostile) {
     if (sent_.empty()) return;
     const auto& [to, contribution] = sent_[operations_.byte() % sent_.size()];
@@ -124,19 +131,21 @@ class Run {
     if (packet.header.kind != core::Kind::add) return;
     core::Header header = packet.header;
     header.kind = core::Kind::result;
-    header.contributors = {2, 2, core::rank_digest(0) + core::rank_digest(1)};
+    const bool is_sum = header.signature.collective() == core::Collective::all_reduce;
+    if (is_sum) header.contributors = {2, 2, core::rank_digest(0) + core::rank_digest(1)};
     Datagram result = contribution;
     core::write_header(header, result);
+    if (!is_sum && operations_.below(2) == 0) result.resize(INFOLD_HEADER_BYTES);
     for (std::size_t at = INFOLD_HEADER_BYTES; at < result.size(); at += 4) {
       std::int32_t value;
       std::memcpy(&value, result.data() + at, 4);
-      value *= 2;
+      value *= is_sum ? 2 : 1;
       std::memcpy(result.data() + at, &value, 4);
     }
     const bool forges = hostile && operations_.below(2) == 0;
     if (forges) {
       forge(result);
-    } else if (operations_.below(4) == 0) {
+    } else if (operations_.below(4) == 0 && is_sum) {
       result = in_quarters(result);  // as an aggregator may answer
     }
     if (hostile && !forges) damage(result);
@@ -203,7 +212,7 @@ class Run {
     for (const auto& tensor : tensors_) {
       for (std::size_t i = 0; i < tensor->input.size(); ++i) {
         const std::int32_t value = tensor->output[i];
-        if (value != kUntouched) CHECK_THAT(value, ==, 2 * tensor->input[i]);
+        if (value != kUntouched) CHECK_THAT(value, ==, tensor->factor * tensor->input[i]);
       }
     }
   }

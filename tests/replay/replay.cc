@@ -32,12 +32,22 @@ core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t si
   return plan::aggregator_options(plan, site, static_cast<std::uint16_t>(place));
 }
 
-std::vector<Outgoing> sent_by(core::Aggregator& aggregator) {
+// What goes to all, to each of `workers`, unless that is 0.
+std::vector<Outgoing> sent_by(core::Aggregator& aggregator, std::size_t workers) {
   std::vector<Outgoing> all;
   while (const auto sent = aggregator.poll_transmit()) {
-    all.push_back({static_cast<Outgoing::To>(sent->to),
-                   sent->worker,
-                   {sent->datagram.begin(), sent->datagram.end()}});
+    if (sent->to != core::Aggregator::To::all_workers || workers == 0) {
+      all.push_back({static_cast<Outgoing::To>(sent->to),
+                     sent->worker,
+                     {sent->datagram.begin(), sent->datagram.end()}});
+      continue;
+    }
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const std::span datagram = sent->datagram_for(worker);
+      all.push_back({Outgoing::To::worker,
+                     static_cast<std::uint8_t>(worker),
+                     {datagram.begin(), datagram.end()}});
+    }
   }
   return all;
 }
@@ -87,6 +97,8 @@ void SideBySide::add(const core::AggregatorOptions& options) {
   core::AggregatorOptions alike = options;
   alike.pending = core::PendingForm::ranges;  // as the packet program names ranks
   aggregators_.emplace(options.job, alike);
+  // One of them may get a brief result.
+  apart_[options.job] = options.brief_results ? options.workers.size() : 0;
   plane_.add(options);
 }
 
@@ -99,7 +111,7 @@ void SideBySide::deliver(std::span<const std::byte> datagram) {
     verdict = "dropped_foreign_job";
     if (found != aggregators_.end()) {
       verdict = core::verdict_name(found->second.handle_datagram(datagram));
-      expected = sent_by(found->second);
+      expected = sent_by(found->second, apart_.at(packet.header.job));
     }
   }
   plane_.inject(datagram);

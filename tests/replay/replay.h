@@ -47,6 +47,7 @@ class SideBySide {
   conformance::XdpPlane& plane_;
   ReplayCounters& counters_;
   std::map<std::uint16_t, core::Aggregator> aggregators_;  // by job number
+  std::map<std::uint16_t, std::size_t> apart_;  // workers that the packets of a job are listed for
   std::vector<conformance::Outgoing> sent_;
   std::string difference_;
 };

@@ -365,10 +365,24 @@ return function(tables, layouts, fields, malformed, make_exact)
     context.info[#context.info + 1] = "missing " .. text
   end
 
+  -- R-067. In a train another packet may follow.
+  local function is_brief(context, reader)
+    local layout = context.layout
+    local may_be = context.kind == "RESULT" and context.contributors == 1 and
+                   layout.collective == "broadcast" and layout.elements > 0 and
+                   not (layout.is_block or layout.is_native)
+    for name, is_set in pairs(context.flags) do
+      may_be = may_be and (name == "TAGGED" or not is_set)
+    end
+    return may_be and (reader:left() == 0 or context.begins_packet(reader.tvb, reader.at))
+  end
+
   -- Reads the body, and reports its errors. `reader` is after header and tag.
   local function read(context, reader, tree)
     local kind = context.kind
-    if context.flags.SPARSE and (kind == "ADD" or kind == "RESULT") then
+    if is_brief(context, reader) then
+      context.info[#context.info + 1] = "brief"
+    elseif context.flags.SPARSE and (kind == "ADD" or kind == "RESULT") then
       sparse(context, reader, tree)
     elseif kind == "ADD" or (kind == "RESULT" and context.contributors > 0) then
       dense(context, reader, tree, true)

@@ -238,6 +238,7 @@ Answer<JobTerms> terms_of(const v1::Joined& joined, const Hello& own, const std:
   terms.formats = core::FormatSet(joined.formats());
   terms.native_types = core::FloatTypes(joined.native_types());
   terms.wants_transfers = joined.wants_transfers();
+  terms.brief_results = joined.brief_results();
   terms.small_slots = static_cast<std::uint16_t>(joined.small_slots());
   terms.bulk_slots = static_cast<std::uint16_t>(joined.bulk_slots());
   for (const v1::Site& site : joined.sites()) {

@@ -68,6 +68,7 @@ v1::JoinRequest hello_request(const Hello& hello) {
   message.set_element_bytes(hello.element_bytes);
   message.set_always_shares(hello.always_shares);
   message.set_wants_native(hello.wants_native);
+  message.set_takes_brief(hello.takes_brief);
   message.set_patience_ms(static_cast<std::uint32_t>(hello.patience.count()));
   if (hello.rack) {
     v1::RackSwitch& rack = *message.mutable_rack();

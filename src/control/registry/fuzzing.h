@@ -190,6 +190,7 @@ inline v1::Hello hello_from(Choices& choices) {
   hello.set_small_slots(choices.of<6>({64, 0, 1, 64, 30'000, 70'000}));
   hello.set_bulk_slots(choices.of<6>({448, 0, 1, 448, 30'000, 70'000}));
   hello.set_patience_ms(choices.of<5>({20'000, 0, 10, 1'000, 0xFFFFFFFF}));
+  hello.set_takes_brief(world / 4 % 2 == 0);
   const std::uint8_t has = choices.byte();
   if ((has & 1) != 0) {
     hello.set_site_address((has & 2) != 0 ? "10.0.0.1:700" : "nowhere:1");

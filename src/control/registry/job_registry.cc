@@ -209,6 +209,8 @@ Answer<void> JobRegistry::assemble(Job& job) {
   terms.wants_transfers = plane_ != nullptr && plane_->wants_transfers();
   if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
   if (may_sum_native(job)) terms.native_types = use->native;
+  terms.brief_results = std::all_of(job.ranks.begin(), job.ranks.end(),
+                                    [](const RankPlace& rank) { return rank.hello.takes_brief; });
   if (const Answer<void> shared = share_slots(job); !shared) return shared;
   const std::optional<std::uint16_t> number = take_number();
   if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");

@@ -84,6 +84,25 @@ TEST_F(Registry, NativeTypesAreForJobsThatWantThemAndHaveNoTrees) {
   EXPECT_TRUE(native_of("tree", true, true).is_empty());
 }
 
+// A rank of an older version leaves its word out.
+TEST_F(Registry, ResultsAreBriefWhereAllRanksTakeSuch) {
+  for (const bool last_takes : {true, false}) {
+    std::vector<Rank> ranks;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      Hello hello = hello_of(rank, 3);
+      hello.takes_brief = rank < 2 || last_takes;
+      ranks.push_back(come(hello));
+    }
+    make_ready(ranks);
+    for (const Rank& rank : ranks) EXPECT_EQ(rank.ear->terms()->brief_results, last_takes);
+    ASSERT_FALSE(plane_.started().empty());
+    const JobTerms terms = plane_.started().back();
+    EXPECT_EQ(terms.brief_results, last_takes);
+    EXPECT_EQ(aggregator_options(terms).brief_results, last_takes);
+    leave(ranks);
+  }
+}
+
 // A block of some formats has 64 elements; as a partial sum it is longer than 548 bytes.
 TEST_F(Registry, PacketsThatHoldNoBlockAreRefusedOrDoWithoutGroups) {
   plane_.elements = 32;

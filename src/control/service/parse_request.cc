@@ -168,6 +168,7 @@ Answer<Hello> parse_hello(const v1::Hello& message, std::string peer,
   }
   hello.always_shares = message.always_shares();
   hello.wants_native = message.wants_native();
+  hello.takes_brief = message.takes_brief();
   if (message.element_bytes() != 0) hello.element_bytes = message.element_bytes();
   hello.patience = std::chrono::milliseconds(message.patience_ms());
   if (message.has_rack()) {

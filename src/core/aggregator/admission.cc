@@ -24,6 +24,7 @@ bool is_aggregator(const AggregatorOptions& options, std::size_t worker) {
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet) {
   const Malformed malformed = parse(datagram, packet);
   if (malformed != Malformed::none) return malformed;
+  if (packet.is_brief) return Malformed::truncated;
   const bool goes_down_sparse = packet.is_sparse() && travels_down(packet.header.kind);
   return goes_down_sparse ? Malformed::sparse : Malformed::none;
 }

@@ -272,7 +272,11 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
 Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
   const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
   switch (copy.phase) {
-    case Phase::done: send(To::worker, packet.header.worker, stored); return Verdict::replayed;
+    case Phase::done: {
+      const bool is_brief = copy.brief_for == packet.header.worker;
+      send(To::worker, packet.header.worker, is_brief ? stored.first(INFOLD_HEADER_BYTES) : stored);
+      return Verdict::replayed;
+    }
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
       if (abort_) asking_for_end_.add(packet.header.worker);
@@ -333,7 +337,8 @@ Verdict Aggregator::complete(Copy& copy, Arrays arrays, std::uint16_t slot, std:
   if (has_parent()) {
     send_stored_to_parent(copy, arrays);
   } else {
-    send(To::all_workers, 0, {arrays.datagram, copy.stored_bytes});
+    copy.brief_for = only_sender(header);
+    send(To::all_workers, 0, {arrays.datagram, copy.stored_bytes}, copy.brief_for);
   }
   return Verdict::completed;
 }
@@ -362,7 +367,8 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
     send_to_asking(asking_[header.slot], {stored, bytes});
     return Verdict::answered_pending;
   }
-  send(To::all_workers, 0, {stored, bytes});
+  copy.brief_for = only_sender(header);
+  send(To::all_workers, 0, {stored, bytes}, copy.brief_for);
   asking_[header.slot] = {};
   exact_.end(number_of(copy));
   copy.exact_rows = {};
@@ -379,11 +385,23 @@ Header Aggregator::job_header(Kind kind) const {
   return header;
 }
 
-void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> datagram) {
+// The rank that alone has sent what a result carries. Its digest names it, and R-014 has found that
+// no other rank says this digest. An aggregator among the workers has ranks that need the elements.
+std::optional<std::uint8_t> Aggregator::only_sender(const Header& header) const {
+  if (!options_.brief_results || !may_be_brief(header)) return std::nullopt;
+  for (std::size_t i = 0; i < spoken_for_.size(); ++i) {
+    const auto worker = static_cast<std::uint8_t>(i);
+    if (spoken_for_[i] == header.contributors && !aggregators_.has(worker)) return worker;
+  }
+  return std::nullopt;
+}
+
+void Aggregator::send(To to, std::uint8_t worker, std::span<const std::byte> datagram,
+                      std::optional<std::uint8_t> brief_for) {
   CHECK_THAT(outbox_count_, <, outbox_.size());
   CHECK_THAT(datagram.size(), >=, INFOLD_HEADER_BYTES);
   CHECK(to != To::parent || has_parent());
-  outbox_[outbox_count_++] = {to, worker, datagram};
+  outbox_[outbox_count_++] = {to, worker, datagram, brief_for};
 }
 
 // Those who did not ask know already, or will ask: an answer to each of them would multiply every

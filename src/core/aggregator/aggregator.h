@@ -70,7 +70,8 @@ struct AggregatorOptions {
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   PendingForm pending = PendingForm::either;  // how it names the missing ranks
-  const Arithmetic* arithmetic = nullptr;     // null: the scalar loops
+  bool brief_results = false;  // all ranks take a RESULT without what they have sent
+  const Arithmetic* arithmetic = nullptr;  // null: the scalar loops
   // After every so many inputs all invariants are checked, in time that grows with slots. 0: never,
   // only those of the packet's slot are. The simulator, the fuzzers and the exhaustive search set
   // it.
@@ -101,6 +102,7 @@ std::optional<Verdict> turn_away(const Header& header, Source source,
                                  const AggregatorOptions& options);
 
 // As parse(): no aggregator sends SPARSE to a parent, so that none takes a RESULT with it.
+// Its ranks need the elements, so that none takes a brief RESULT.
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
 
 class Aggregator {
@@ -110,6 +112,13 @@ class Aggregator {
     To to = To::worker;
     std::uint8_t worker = 0;
     std::span<const std::byte> datagram;  // valid until the next packet
+    // Of one to all workers: the worker that gets the header alone.
+    std::optional<std::uint8_t> brief_for;
+
+    std::span<const std::byte> datagram_for(std::size_t receiver) const {
+      const bool is_brief = brief_for && *brief_for == receiver;
+      return is_brief ? datagram.first(INFOLD_HEADER_BYTES) : datagram;
+    }
   };
 
   // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
@@ -156,7 +165,8 @@ class Aggregator {
     std::uint32_t round = 0;
     ChunkSignature signature;
     std::uint8_t first_worker = 0;
-    std::uint32_t stored_bytes = 0;  // of the datagram kept for repeats; 0 before the first
+    std::optional<std::uint8_t> brief_for;  // of a result: its only sender
+    std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0 before the first
     Contributors contributors;
     WorkerSet seen;
   };
@@ -230,7 +240,9 @@ class Aggregator {
   void overlay_specials(const Copy& copy, Arrays arrays, std::byte* mantissas) const;
 
   Header job_header(Kind kind) const;
-  void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
+  void send(To to, std::uint8_t worker, std::span<const std::byte> datagram,
+            std::optional<std::uint8_t> brief_for = {});
+  std::optional<std::uint8_t> only_sender(const Header& header) const;
   void send_pending(const Packet& packet, const Copy& copy);
   std::span<const std::byte> write_end(Kind kind, std::uint8_t worker);
   void send_end(To to, std::uint8_t worker);

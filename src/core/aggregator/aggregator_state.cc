@@ -71,6 +71,7 @@ void Aggregator::assert_copy(const Copy& copy) const {
 #endif
   if (!was_used) return;
   CHECK(copy.phase == Phase::collecting || copy.stored_bytes >= INFOLD_HEADER_BYTES);
+  CHECK(!copy.brief_for || (copy.phase == Phase::done && !aggregators_.has(*copy.brief_for)));
   CHECK_THAT(copy.signature.elements, <=, elements_max_);
   const bool is_block_float = copy.signature.layout().is_block_float();
   CHECK(!copy.overrange || (copy.has_lanes && is_block_float));
@@ -87,6 +88,7 @@ std::uint64_t Aggregator::digest() const {
                std::uint64_t{copy.has_lanes} << 9 | std::uint64_t{copy.has_specials} << 10 |
                static_cast<std::uint64_t>(copy.lane_width) << 11 |
                std::uint64_t{copy.came_whole} << 13 | std::uint64_t{copy.came_in_quarters} << 14 |
+               std::uint64_t{copy.brief_for ? *copy.brief_for + 1U : 0U} << 16 |
                std::uint64_t{copy.round} << 32);
     for (const std::uint64_t word : copy.seen.words()) digest.add(word);
     digest.add(copy.contributors.digest);

@@ -175,6 +175,14 @@ Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_
   return any != std::byte{} ? Malformed::codes : Malformed::none;
 }
 
+// Sums of block formats and of native are encoded anew, even of one contribution.
+bool may_be_brief(const Header& header) {
+  return header.kind == Kind::result && (header.flags & ~INFOLD_FLAG_TAGGED) == 0 &&
+         header.signature.collective() == Collective::broadcast &&
+         !header.signature.layout().has_partial_sums() && header.signature.elements > 0 &&
+         header.contributors.count == 1;
+}
+
 Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   infold_header wire;
   if (datagram.size() < sizeof(wire)) return Malformed::truncated;
@@ -201,6 +209,8 @@ Malformed parse(std::span<const std::byte> datagram, Packet& packet) {
   packet.body = datagram.subspan(start);
   if (packet.is_sparse()) return check_sparse(packet);
   if (is_exact_sum(header)) return check_exact(packet);
+  packet.is_brief = packet.body.empty() && may_be_brief(header);
+  if (packet.is_brief) return Malformed::none;
   const std::int64_t expected = body_bytes(header);
   const auto actual = static_cast<std::int64_t>(packet.body.size());
   if (expected < 0 && !pending_body_fits(packet.body.size())) return Malformed::oversized;

@@ -106,6 +106,7 @@ struct Packet {
   const BlockSet* present = nullptr;
   bool is_bundled = false;   // came with contributions to other chunks
   bool in_quarters = false;  // quarters of blocks were left out; what is here has their zeros
+  bool is_brief = false;     // a RESULT without the elements that its receiver has sent
 
   bool has_specials() const { return (header.flags & INFOLD_FLAG_SPECIALS) != 0; }
   // Leaves out zeros, of one or several chunks: see sparse_body.h.
@@ -130,6 +131,10 @@ enum class Malformed : std::uint8_t {
   exact,         // an exact sum whose parts, rows or pairs do not exist
   sparse,        // zeros left out where they say something, or of blocks that are not there
 };
+
+// Whether a RESULT has the elements of one contribution, as they came. The rank that sent them can
+// do without them.
+bool may_be_brief(const Header& header);
 
 // Length and field checks only; whether the packet fits a job is the receiver's question.
 Malformed parse(std::span<const std::byte> datagram, Packet& packet);

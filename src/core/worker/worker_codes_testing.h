@@ -193,9 +193,10 @@ class Job {
     Aggregator& aggregator = aggregators[parcel.site];
     aggregator.handle_datagram(parcel.bytes);
     while (const auto answer = aggregator.poll_transmit()) {
-      const std::vector<std::byte> bytes(answer->datagram.begin(), answer->datagram.end());
       for (std::uint16_t rank = 0; rank < workers.size(); ++rank) {
         if (answer->to == Aggregator::To::worker && answer->worker != rank) continue;
+        const std::span datagram = answer->datagram_for(rank);
+        const std::vector<std::byte> bytes(datagram.begin(), datagram.end());
         wire.push_back({false, rank, parcel.site, content_of(bytes), bytes});
       }
     }

@@ -107,7 +107,12 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     ++counters_.dropped_unexpected;
     return;
   }
+  if (packet.is_brief && !chunk.transfer.contributes) {
+    ++counters_.dropped_malformed;
+    return;
+  }
   ++counters_.received_result;
+  if (request.wants_result() && packet.is_brief) take_own_elements(chunk);
   if (request.wants_result() && !packet.body.empty()) {
     const std::byte* exponents = packet.exponents;
     const std::byte* elements = packet.elements;
@@ -148,6 +153,26 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   // flight, and the answers to that would keep the queue.
   if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, now, slot);
   arm(flow, now);
+}
+
+// What a brief RESULT leaves out is what this worker has sent. It is encoded once more, as
+// for a repeat, so the result has the bits that it would have with all elements sent.
+void Worker::State::take_own_elements(const Chunk& chunk) {
+  const TransferRequest& request = chunk.transfer.request;
+  const TensorCodec& codec = *request.codec;
+  const std::uint16_t* codes = request.codes;
+  if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();
+  TensorCodec::Received own = {.exponents = chunk_.data(),
+                               .elements = chunk_.data(),
+                               .codes = codes,
+                               .is_long = is_written_around_caches(request)};
+  if (codec.copies) {
+    if (request.output == request.input) return;
+    own.elements = request.input + chunk.range.first * codec.element_bytes;
+  } else {
+    codec.encode(request.context, request.input, chunk.range, codes, chunk_.data(), chunk_.data());
+  }
+  codec.decode(request.context, request.output, chunk.range, own);
 }
 
 // Exponents lie too far apart for exact lanes: send again, no finer than the lanes reach below

@@ -252,6 +252,7 @@ class Worker::State {
   void handle_aborted(base::Instant now, std::uint8_t site, const Packet& packet);
   void handle_answer(base::Instant now, std::uint8_t site, const Packet& packet);
   void handle_result(base::Instant now, Chunk chunk, const Packet& packet);
+  void take_own_elements(const Chunk& chunk);
   void handle_realign(base::Instant now, Chunk chunk, const Packet& packet);
   void handle_pending(base::Instant now, Chunk chunk, const Packet& packet);
   void note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet);

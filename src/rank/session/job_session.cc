@@ -156,6 +156,7 @@ control::Hello JobSession::hello() const {
   hello.element_bytes = element_bytes_of(options_.wire);
   hello.always_shares = options_.shared_memory == SharedMemory::always;
   hello.wants_native = wants_native(options_.wire);
+  hello.takes_brief = true;
   if (own_site_) {
     hello.site = own_site_->site_address(static_cast<std::uint32_t>(options_.worker_weight));
   }

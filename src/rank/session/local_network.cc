@@ -23,6 +23,7 @@ plan::Plan plan_of(const LocalGroupOptions& options) {
   plan::Plan plan;
   plan.world = static_cast<std::uint16_t>(options.world);
   plan.datagram_bytes_max = static_cast<std::uint32_t>(options.mtu_bytes - kHeaderBytes);
+  plan.brief_results = true;
   plan.small_slots = kSmallSlots;
   plan.bulk_slots = kBulkSlots;
   std::vector<core::RankRange> racks;

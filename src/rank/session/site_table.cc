@@ -108,6 +108,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
   plan.datagram_bytes_max = input.datagram_bytes_max;
   plan.small_slots = input.small_slots;
   plan.bulk_slots = input.bulk_slots;
+  plan.brief_results = true;
   core::FloatTypes native = core::FloatTypes::all();
   std::size_t count = 0;
   for (const HostTerms& host : hosts) count += host.terms->sites.size();
@@ -121,6 +122,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
     plan.datagram_bytes_max = std::min(plan.datagram_bytes_max, terms.datagram_bytes_max);
     plan.elements_max = std::min(plan.elements_max, terms.elements_max);
     plan.formats = plan.formats & terms.formats;
+    plan.brief_results = plan.brief_results && terms.brief_results;
     native = native & core::native_types_of(terms.formats, terms.native_types);
     plan.small_slots = std::min(plan.small_slots, terms.small_slots);
     plan.bulk_slots = std::min(plan.bulk_slots, terms.bulk_slots);

@@ -21,16 +21,25 @@ void AggregatorNode::end(const core::Abort& abort, Outlet& outlet) {
 
 void AggregatorNode::transmit(Outlet& outlet) {
   PacketPool& packets = outlet.packets();
-  while (const auto transmit = aggregator_.poll_transmit()) {
+  const auto packet_of = [&packets](std::span<const std::byte> datagram) {
     const PacketIndex packet = packets.take();
-    std::copy(transmit->datagram.begin(), transmit->datagram.end(), packets.room(packet).begin());
-    packets.set_bytes(packet, transmit->datagram.size());
+    std::copy(datagram.begin(), datagram.end(), packets.room(packet).begin());
+    packets.set_bytes(packet, datagram.size());
+    return packet;
+  };
+  while (const auto transmit = aggregator_.poll_transmit()) {
+    const PacketIndex packet = packet_of(transmit->datagram);
     switch (transmit->to) {
       case core::Aggregator::To::worker: outlet.send(to_workers_[transmit->worker], packet); break;
       case core::Aggregator::To::parent: outlet.send(to_parent_.value(), packet); break;
       case core::Aggregator::To::all_workers:
-        packets.retain(packet, static_cast<std::uint32_t>(to_workers_.size()) - 1);
-        for (const PathId path : to_workers_) outlet.send(path, packet);
+        packets.retain(packet, static_cast<std::uint32_t>(to_workers_.size()));
+        for (std::size_t i = 0; i < to_workers_.size(); ++i) {
+          const bool is_brief = transmit->brief_for && *transmit->brief_for == i;
+          outlet.send(to_workers_[i], is_brief ? packet_of(transmit->datagram_for(i)) : packet);
+          if (is_brief) packets.release(packet);
+        }
+        packets.release(packet);
         break;
     }
   }

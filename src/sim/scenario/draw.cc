@@ -163,6 +163,11 @@ void draw_drivers(Scenario& scenario) {
   }
 }
 
+// Likewise: half of the jobs, of which broadcasts show it.
+bool draw_brief_results(std::uint64_t seed) {
+  return base::Prng(base::mix64(seed ^ 0xB41EF)).chance(0.5);
+}
+
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed) {
@@ -184,6 +189,7 @@ Scenario draw_scenario(std::uint64_t seed) {
   } else {
     scenario.leave_when_done = prng.chance(0.3);
   }
+  scenario.plan.brief_results = draw_brief_results(seed);
   draw_earlier_job(scenario);
   draw_drivers(scenario);
   if (base::mix64(seed ^ 0xADD) % 8 == 0) only_add(scenario);

@@ -87,6 +87,7 @@ std::string describe(const Scenario& scenario) {
       scenario.link.queue_bytes_max,
       scenario.aggregators_are_hosts ? ", aggregators on hosts" : "");
   if (scenario.only_adds) text += "  aggregators are pipelines that only add\n";
+  if (scenario.plan.brief_results) text += "  results are brief for roots of broadcasts\n";
   if (!scenario.drivers.empty()) {
     text += "  drivers of the ranks: " + fmt::to_string(fmt::join(scenario.drivers, " ")) + "\n";
   }

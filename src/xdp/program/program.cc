@@ -143,6 +143,7 @@ infold_xdp_job job_value(const core::AggregatorOptions& options, std::uint32_t s
     job.spread[core::mantissa_index(format)] =
         core::exponent_spread_max({format, core::DataType::f32}, options.world);
   }
+  job.brief_results = options.brief_results ? 1 : 0;
   job.is_plain = 1;
   for (std::size_t worker = 0; worker < options.workers.size(); ++worker) {
     job.expected[worker / 64] |= std::uint64_t{1} << (worker % 64);

@@ -30,6 +30,7 @@ std::string AdderPlane::configure(const PlaneJob& job) {
   if (job.ports) return "a pipeline alone has no ports";
   if (job.sparse) return "a pipeline that adds takes whole chunks only";
   if (job.native) return "a pipeline that adds sums no native";
+  if (job.brief) return "a pipeline that adds sends whole results only";
   const core::AggregatorOptions options = aggregator_options(job);
   if (const char* refusal = core::adder_refusal(options)) return refusal;
   names_by_ranges_ = !job.pending_bits;

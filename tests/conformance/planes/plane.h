@@ -28,6 +28,7 @@ struct PlaneJob {
   bool sparse = false;        // ranks have been told that this plane takes such packets
   bool native = false;        // contributions may be of format native
   bool pending_bits = false;  // PENDING names the missing ranks as a set of bits
+  bool brief = false;         // roots of broadcasts get results without elements
   bool ports = false;         // answers name the worker's port
 };
 

@@ -23,6 +23,7 @@ core::AggregatorOptions aggregator_options(const PlaneJob& job) {
   options.parent_worker = job.parent_worker;
   options.datagram_bytes_max = job.datagram_bytes_max;
   options.elements_max = job.elements_max;
+  options.brief_results = job.brief;
   options.check_period = 1;
   return options;
 }
@@ -34,6 +35,7 @@ std::string SoftwarePlane::configure(const PlaneJob& job) {
   options.pending = job.pending_bits ? core::PendingForm::bits : core::PendingForm::ranges;
   options.arithmetic = arithmetic_;
   aggregator_.emplace(options);
+  workers_ = options.workers.size();
   return "";
 }
 
@@ -49,11 +51,16 @@ std::vector<Outgoing> SoftwarePlane::collect() {
   if (site_) return site_->collect();
   std::vector<Outgoing> all;
   while (const auto sent = aggregator_->poll_transmit()) {
-    Outgoing out;
-    out.to = static_cast<Outgoing::To>(sent->to);
-    out.worker = sent->worker;
-    out.datagram.assign(sent->datagram.begin(), sent->datagram.end());
-    all.push_back(out);
+    // One by one if one of them gets another packet.
+    const std::size_t receivers = sent->brief_for ? workers_ : 1;
+    for (std::size_t i = 0; i < receivers; ++i) {
+      Outgoing out;
+      out.to = sent->brief_for ? Outgoing::To::worker : static_cast<Outgoing::To>(sent->to);
+      out.worker = sent->brief_for ? static_cast<std::uint8_t>(i) : sent->worker;
+      const std::span datagram = sent->datagram_for(i);
+      out.datagram.assign(datagram.begin(), datagram.end());
+      all.push_back(out);
+    }
   }
   return all;
 }

@@ -28,6 +28,7 @@ class SoftwarePlane final : public Plane {
  private:
   const core::Arithmetic* arithmetic_;
   std::optional<core::Aggregator> aggregator_;
+  std::size_t workers_ = 0;
   std::optional<SitePlane> site_;  // in place of it
   core::Verdict verdict_ = core::Verdict::contributed;
 };

@@ -175,7 +175,15 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
   if ((note.to & INFOLD_XDP_TO_WORKER) != 0 && is_known(note.worker)) {
     send(Outgoing::To::worker, note.worker, filled(note.worker));
   }
-  if ((note.to & INFOLD_XDP_TO_ALL) != 0 && places.empty()) {
+  const bool is_to_all = (note.to & INFOLD_XDP_TO_ALL) != 0;
+  // One by one where one of them may get another packet.
+  const core::AggregatorOptions& job = job_of(frame);
+  for (std::size_t worker = 0; worker < job.workers.size(); ++worker) {
+    if (!is_to_all || !job.brief_results || !places.empty()) break;
+    const auto number = static_cast<std::uint8_t>(worker);
+    send(Outgoing::To::worker, number, filled(number));
+  }
+  if (is_to_all && !job.brief_results && places.empty()) {
     send(Outgoing::To::all_workers, 0, filled(0));
   }
   for (std::size_t worker = 0; worker < places.size(); ++worker) {
@@ -193,6 +201,15 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
   if ((note.to & INFOLD_XDP_TO_PARENT) != 0) {
     send(Outgoing::To::parent, 0, filled(INFOLD_XDP_PARENT));
   }
+}
+
+const core::AggregatorOptions& XdpPlane::job_of(std::span<const std::byte> frame) const {
+  const auto number = core::named_job(frame.subspan(datagram_at(frame)));
+  CHECK(number.has_value());
+  const auto job = std::find_if(jobs_.begin(), jobs_.end(),
+                                [&](const auto& each) { return each.job == *number; });
+  CHECK(job != jobs_.end());
+  return *job;
 }
 
 void XdpPlane::send(Outgoing::To to, std::uint8_t worker, std::span<const std::byte> frame) {

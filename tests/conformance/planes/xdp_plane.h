@@ -55,6 +55,7 @@ class XdpPlane final : public Plane {
   static std::unique_ptr<XdpPlane> load(bool grows, std::string& why_not);
   void take(std::span<const std::byte> frame, const infold_xdp_note& note);
   void send(Outgoing::To to, std::uint8_t worker, std::span<const std::byte> frame);
+  const core::AggregatorOptions& job_of(std::span<const std::byte> frame) const;
   std::uint16_t port_in(std::span<const std::byte> frame, std::uint8_t worker) const;
 
   xdp::Program program_;

@@ -39,6 +39,7 @@ plan::Plan one_host_plan(const plan::Plan& network, const control::JobTerms& ter
   plan::Plan plan;
   plan.world = network.world;
   plan.datagram_bytes_max = kMemoryDatagramBytes;
+  plan.brief_results = network.brief_results;
   const std::uint16_t sites = std::min(plan.world, kMemorySitesMax);
   plan.small_slots = slots_of_site(network.small_slots, kMemorySmallSlots, sites);
   plan.bulk_slots = slots_of_site(network.bulk_slots, kMemoryBulkSlots, sites);

@@ -141,7 +141,7 @@ void SummingMemoryEndpoint::send_answers() {
       continue;
     }
     for (std::uint32_t worker = 0; worker < workers_; ++worker) {
-      answer(worker, transmit->datagram, true);
+      answer(worker, transmit->datagram_for(worker), true);
     }
   }
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes that a switch sends for what ranks gather: none go back to the rank that has sent them
+//
+#include <cstring>
+#include <vector>
+
+#include "api/joining/join_testing.h"
+
+namespace infold::testing {
+namespace {
+
+constexpr int kWorld = 4;
+constexpr std::size_t kPart = 400'000;  // bytes
+
+std::uint8_t byte_of(int rank, std::size_t i) {
+  return static_cast<std::uint8_t>(i * 31 + static_cast<std::size_t>(rank) * 7 + (i >> 9));
+}
+
+void gather(Communicator& communicator) {
+  std::vector<std::uint8_t> part(kPart);
+  std::vector<std::uint8_t> all(kPart * kWorld);
+  for (std::size_t i = 0; i < kPart; ++i) part[i] = byte_of(communicator.rank(), i);
+  const auto done = communicator.all_gather(part, all).wait();
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    const std::uint8_t* const of_rank = &all[static_cast<std::size_t>(rank) * kPart];
+    for (std::size_t i = 0; i < kPart; ++i) ASSERT_EQ(of_rank[i], byte_of(rank, i)) << rank;
+  }
+}
+
+void broadcast(Communicator& communicator) {
+  std::vector<std::uint8_t> tensor(kPart);
+  for (std::size_t i = 0; i < kPart; ++i) tensor[i] = byte_of(communicator.rank(), i);
+  const auto done = communicator.broadcast(tensor, 2).wait();
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  for (std::size_t i = 0; i < kPart; ++i) ASSERT_EQ(tensor[i], byte_of(2, i));
+}
+
+// The switch sends each part to all ranks but one. Headers are 1/12 of it at most, with those that
+// go to the root. Repeats, of which a busy machine makes some, have a tenth.
+void expect_sent_to_others(std::uint64_t bytes, std::size_t parts) {
+  const std::size_t data = parts * kPart * (kWorld - 1);
+  EXPECT_GE(bytes, data);
+  EXPECT_LT(bytes, data + data / 12 + data / 10);
+}
+
+TEST(BriefResults, ASwitchSendsNothingBackOfWhatIsGathered) {
+  const auto server = start_switch("127.0.0.1:0");
+  JoinOptions options = options_of(0, kWorld);
+  options.switches = {server->control_address().text()};
+  run_job(kWorld, options, gather);
+  const std::uint64_t gathered = server->status().sent.bytes;
+  expect_sent_to_others(gathered, kWorld);
+  run_job(kWorld, options, broadcast);
+  expect_sent_to_others(server->status().sent.bytes - gathered, 1);
+}
+
+void gather_and_broadcast(Communicator& communicator) {
+  gather(communicator);
+  broadcast(communicator);
+}
+
+TEST(BriefResults, BitsAreRightAtSitesOfRanksToo) {
+  const auto server = start_switch("127.0.0.1:0");
+  JoinOptions options = options_of(0, kWorld);
+  options.switches = {server->control_address().text()};
+  options.sites = Sites::mixed;
+  run_job(kWorld, options, gather_and_broadcast);
+}
+
+// All ranks share memory, or the first two do and are one worker at the switch.
+TEST(BriefResults, BitsAreRightInMemory) {
+  const auto server = start_switch("127.0.0.1:0");
+  JoinOptions options = options_of(0, kWorld);
+  options.switches = {server->control_address().text()};
+  run_job(kWorld, options, gather_and_broadcast, {"a", "a", "a", "a"});
+  run_job(kWorld, options, gather_and_broadcast, {"a", "a", "b", "c"});
+}
+
+// The parent sends to both racks, each rack to its ranks but the root. Racks also send to the
+// parent what their ranks have sent.
+TEST(BriefResults, RacksSendNothingBackEither) {
+  const auto parent = start_switch("127.0.0.1:0");
+  std::vector<std::unique_ptr<switches::SwitchServer>> racks;
+  for (int rack = 0; rack < 2; ++rack) {
+    racks.push_back(start_switch("127.0.0.1:0", 1, 4096, parent->control_address().text()));
+  }
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranks.emplace_back([&, rank] {
+      JoinOptions options = options_of(rank, kWorld);
+      options.switches = {racks[static_cast<std::size_t>(rank) / 2]->control_address().text()};
+      options.shared_memory = SharedMemory::off;
+      Result<Communicator> communicator = Communicator::join(options);
+      ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
+      gather(*communicator);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  for (const auto& rack : racks) {
+    constexpr std::size_t kData = (2 + 2 * kWorld - 2) * kPart;
+    EXPECT_GE(rack->status().sent.bytes, kData);
+    EXPECT_LT(rack->status().sent.bytes, kData + kData / 5);
+  }
+}
+
+}  // namespace
+}  // namespace infold::testing
