@@ -102,7 +102,9 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
 }
 
 std::vector<control::SiteAddress> PipelineSwitch::sites() const {
-  return {{.address = options_.listen.text(), .record = core::adder_record(kElementsMax)}};
+  core::SiteRecord record = core::adder_record(kElementsMax);
+  record.verifies_checksums = true;  // the program does, over the elements that it parses
+  return {{.address = options_.listen.text(), .record = record}};
 }
 
 std::uint32_t PipelineSwitch::datagram_bytes_max() const { return kDatagramBytesMax; }

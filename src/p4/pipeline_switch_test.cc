@@ -143,6 +143,7 @@ TEST_F(PipelineSwitchTest, PreparesTheDevice) {
   EXPECT_THAT(device_.groups(), ElementsAre(Pair(kFloodGroup, SizeIs(3))));
   EXPECT_TRUE(device_.is_asked_for(DigestKind::station));
   EXPECT_TRUE(device_.is_asked_for(DigestKind::worker));
+  EXPECT_TRUE(switch_->sites().front().record.verifies_checksums) << "or no rank joins";
 }
 
 TEST_F(PipelineSwitchTest, AJobHasEntriesAndClearedRegistersUntilItIsForgotten) {

@@ -15,6 +15,16 @@ namespace {
 // Beyond any program's patience, and small enough that adding it to a clock cannot overflow.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
+// A job may sum no integers of 64 bits. Elements that are only copied go as two halves there.
+CallRequest suited(CallRequest request, const core::WorkerOptions& options) {
+  const bool copies = request.collective == core::Collective::broadcast;
+  const bool is_long = element_bytes(request.input.type) == 8;
+  if (!copies || !is_long || options.formats.has(core::WireFormat::i64)) return request;
+  request.input = {request.input.data, request.input.elements * 2, DataType::i32};
+  request.output = {request.output.data, request.output.elements * 2, DataType::i32};
+  return request;
+}
+
 }  // namespace
 
 Member::Member(MemberOptions options, std::vector<DrivenSites> shares)
@@ -141,7 +151,7 @@ Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
 void Member::launch_or_refuse(Call& call, const CallRequest& request) {
   std::optional<Error> error;
   try {
-    error = launch(call, request);
+    error = launch(call, suited(request, options_.worker));
   } catch (const std::bad_alloc&) {
     error = Error{Code::resource_exhausted, "no memory to stage the result", -1, ""};
   }
@@ -152,13 +162,16 @@ void Member::launch_or_refuse(Call& call, const CallRequest& request) {
 }
 
 std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
-  const Result<FormatChoice> format =
+  Result<FormatChoice> format =
       request.collective == core::Collective::barrier
           ? FormatChoice{}
           : codec::choose_format({request.collective, request.input.type, request.options.reduction,
                                   request.options.wire, options_.wire,
                                   static_cast<std::uint32_t>(world()), options_.worker.native()});
   if (!format) return format.error();
+  const bool is_empty = request.input.elements == 0 && !request.is_list && !request.encoded;
+  if (is_empty && !options_.worker.sums(format->layout))
+    format->layout.format = core::WireFormat::i32;
 
   bool is_sparse = request.rows || request.options.layout == Layout::blocks;
   if (is_sparse) {

@@ -97,6 +97,39 @@ TEST(SiteRecords, CallsInFormatsThatTheSiteSumsAreSummed) {
   });
 }
 
+// A broadcast and a gather add nothing, so elements of 64 bits can go as two halves each.
+TEST(SiteRecords, LongElementsAreCopiedWhereTheyAreNotSummed) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<std::int64_t> numbers(100, comm.rank() == 1 ? -(std::int64_t{1} << 40) - 5 : 0);
+    const auto sent = comm.broadcast(numbers, 1).wait();
+    ASSERT_TRUE(sent.has_value()) << sent.error().message;
+    EXPECT_EQ(numbers, std::vector<std::int64_t>(100, -(std::int64_t{1} << 40) - 5));
+    const std::vector<double> own(33, 0.1 + comm.rank());
+    std::vector<double> all(66);
+    const auto gathered = comm.all_gather(std::span(own), std::span(all)).wait();
+    ASSERT_TRUE(gathered.has_value()) << gathered.error().message;
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i < 33 ? 0.1 : 1.1);
+  });
+}
+
+// Nothing is sent in the format that the site lacks.
+TEST(SiteRecords, EmptyTensorsAreOfNoFormat) {
+  const LimitedSwitch limited(integers_alone());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<float> floats;
+    std::vector<std::int64_t> numbers;
+    for (const WireFormat wire : {WireFormat::automatic, WireFormat::bfp8, WireFormat::native}) {
+      const auto summed = comm.all_reduce(floats, {.wire = wire}).wait();
+      ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    }
+    const auto summed = comm.all_reduce(numbers).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    const auto sent = comm.broadcast(numbers, 1).wait();
+    ASSERT_TRUE(sent.has_value()) << sent.error().message;
+  });
+}
+
 // Like any call that is refused it ends the job. Were it sent, it would end at its deadline.
 TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
   const LimitedSwitch limited(integers_alone());
