@@ -21,10 +21,13 @@ control Address(inout headers_t headers, inout metadata_t metadata,
     size = SENDERS_MAX;
   }
 
-  // An answer to the sender alone has its addresses in the packet that it was.
+  // An answer to the sender alone has its addresses in the packet that it was. A checksum of 0 means
+  // none, and workers drop such a packet each time that it is repeated (R-001).
   apply {
-    if (metadata.verdict == verdict_t.completed) {
-      workers.apply();
+    if (metadata.verdict == verdict_t.completed) workers.apply();
+    if (metadata.verdict <= verdict_t.answered_pending) {
+      UDP_CHECKSUM(headers, headers.udp.checksum)
+      if (headers.udp.checksum == 0) headers.udp.checksum = 0xFFFF;
     } else if (metadata.verdict == verdict_t.none || metadata.verdict == verdict_t.to_host) {
       // A flooded packet does not go back.
       if (standard.egress_port == standard.ingress_port) drop();

@@ -301,6 +301,16 @@ inline grpc::Status FakeDevice::Read(grpc::ServerContext*, const v1::ReadRequest
   const std::lock_guard lock(mutex_);
   if (!program_) return {grpc::FAILED_PRECONDITION, "no program"};
   v1::ReadResponse response;
+  if (request->entities(0).has_packet_replication_engine_entry()) {
+    for (const auto& [group, ports] : groups_) {
+      response.add_entities()
+          ->mutable_packet_replication_engine_entry()
+          ->mutable_multicast_group_entry()
+          ->set_multicast_group_id(group);
+    }
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
   for (const auto& [index, packets] : counters_) {
     v1::CounterEntry& entry = *response.add_entities()->mutable_counter_entry();
     entry = request->entities(0).counter_entry();
@@ -321,8 +331,7 @@ inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
   auto program = Program::of(request->config());
   if (!program) return {grpc::INVALID_ARGUMENT, program.error()};
   program_ = std::move(*program);
-  tables_ = {};
-  groups_.clear();
+  tables_ = {};  // groups stay, as on BMv2
   digests_.clear();
   slots_.clear();
   return grpc::Status::OK;

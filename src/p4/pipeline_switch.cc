@@ -88,6 +88,17 @@ PipelineSwitch::~PipelineSwitch() {
 
 base::Attempt<void> PipelineSwitch::prepare_device() {
   if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
+  // A new program clears tables and registers. Groups of an earlier controller outlive it on BMv2.
+  const auto groups = device_->read(Program::all_groups());
+  if (!groups) return base::cannot(groups.error());
+  std::vector<v1::Update> left;
+  for (const v1::Entity& group : *groups) {
+    left.emplace_back().set_type(v1::Update::DELETE);
+    *left.back().mutable_entity() = group;
+  }
+  if (!left.empty()) {
+    if (const auto done = device_->write(left); !done) return done;
+  }
   std::vector<v1::Replica> all;
   for (const std::uint32_t port : options_.ports) {
     v1::Replica& replica = all.emplace_back();

@@ -393,6 +393,7 @@ TEST_F(PipelineSwitchTest, ADeviceHasOneController) {
   const auto third = start();
   ASSERT_TRUE(third.has_value()) << third.error();
   EXPECT_THAT(device_.entries(Table::jobs), IsEmpty()) << "of the first one";
+  EXPECT_THAT(device_.groups(), ElementsAre(Pair(kFloodGroup, SizeIs(3))));
 }
 
 TEST_F(PipelineSwitchTest, ADeviceThatCrashesIsNoticed) {

@@ -225,6 +225,12 @@ v1::Entity Program::all_verdicts() const {
   return entity;
 }
 
+v1::Entity Program::all_groups() {
+  v1::Entity entity;
+  entity.mutable_packet_replication_engine_entry()->mutable_multicast_group_entry();
+  return entity;
+}
+
 v1::PacketOut Program::packet(std::uint32_t ticket, const RegisterTask& task) const {
   v1::PacketOut packet;
   packet.set_payload(std::string(kFrameBytes, '\0'));

@@ -86,6 +86,7 @@ class Program {
                     const std::vector<v1::Replica>& replicas) const;
   v1::Update ask_for(DigestKind kind) const;
   v1::Entity all_verdicts() const;
+  static v1::Entity all_groups();
 
   v1::PacketOut packet(std::uint32_t ticket, const RegisterTask& task) const;
   std::optional<RegisterView> read_packet(const v1::PacketIn& packet) const;

@@ -35,7 +35,7 @@ ANSWER_S = 2
 ABORT = 6
 FIRST_KIND_DOWN = 8
 # As core::Verdict and p4/types.p4 number them.
-JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB, TO_HOST = 6, 7, 8, 9, 255
+COMPLETED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB, TO_HOST = 1, 6, 7, 8, 9, 255
 DROPPED = range(MALFORMED, 20)
 
 
@@ -101,7 +101,7 @@ def read_frame(frame):
     """Address, port and datagram of an answer. Its checksums must be right."""
     ip, size = frame[14:34], struct.unpack(">H", frame[38:40])[0]
     udp = frame[34:34 + size]
-    if checksum_of(ip) or udp_sum(ip[12:20], udp):
+    if checksum_of(ip) or udp_sum(ip[12:20], udp) or udp[6:8] == bytes(2):
         raise AssertionError(f"wrong checksum: {frame.hex()}")
     return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
 
@@ -286,6 +286,20 @@ class Replay:
             self.deliver(*pending)
 
 
+def send_a_result_whose_checksum_is_zero(replay):
+    """It goes as 0xFFFF. A worker drops a packet without a checksum, each time that it comes."""
+    replay.job, replay.is_over = Job(replay.switch, 7, 1, 1, ELEMENTS, [0]), False
+
+    def packet(kind, element):
+        return struct.pack(">BBBBHHIIHBBIHHIH", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1, 1, 1, 0, 0, 1,
+                           1, digest_of(0), element)
+    ports = struct.pack(">HHHH", HOST_PORT, port_of(0), 8 + 34, 0)
+    element = next(each for each in range(1 << 16)
+                   if udp_sum(HOST_IP + ip_of(0), ports + packet(FIRST_KIND_DOWN, each)) == 0)
+    replay.deliver("worker", packet(1, element), COMPLETED,
+                   [("all", packet(FIRST_KIND_DOWN, element))])
+
+
 def replayed(printed, ports, *definitions):
     """How many packets the program with these definitions answers as it should."""
     with tempfile.TemporaryDirectory() as folder:
@@ -296,6 +310,7 @@ def replayed(printed, ports, *definitions):
         try:
             replay = Replay(switch, *ports)
             replay.run(printed.splitlines())
+            send_a_result_whose_checksum_is_zero(replay)
         finally:
             switch.process.kill()
             switch.process.wait()

@@ -28,7 +28,7 @@ import p4_device  # noqa: E402
 SKIPPED = 77
 WORLD = 8
 LOSS = 0.01
-SECONDS = 300
+SECONDS = 120
 THRIFT_PORT = 9090
 TABLES = ("Sum.admission.jobs", "Sum.admission.senders", "Address.workers")
 ALONE = {name: value for name, value in os.environ.items() if not name.startswith("INFOLD_")}
@@ -121,8 +121,7 @@ VERIFY = ("verify", "--only-adds", "--elements", "0,1,100", "--deadline", "120",
 def results_are_those_of_the_reference(lab):
     for nodes in (range(2), range(4), range(WORLD)):
         for rank in lab.start_ranks(list(nodes), *VERIFY):
-            last = json.loads(ended(rank).splitlines()[-1])
-            check(last.get("passed", True), last)
+            ended(rank)  # with status 0, or a result differs
 
 
 def two_jobs_run_at_once(lab):
