@@ -86,19 +86,22 @@ PipelineSwitch::~PipelineSwitch() {
   device_.reset();  // its thread uses all of this
 }
 
-base::Attempt<void> PipelineSwitch::prepare_device() {
-  if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
-  // A new program clears tables and registers. Groups of an earlier controller outlive it on BMv2.
+// Those of an earlier controller. A program clears tables and registers when it is loaded. BMv2
+// keeps groups, and its P4Runtime server forgets them, so they are deleted before.
+base::Attempt<void> PipelineSwitch::delete_groups() {
   const auto groups = device_->read(Program::all_groups());
-  if (!groups) return base::cannot(groups.error());
-  std::vector<v1::Update> left;
+  if (!groups) return {};  // there is no program yet
+  std::vector<v1::Update> updates;
   for (const v1::Entity& group : *groups) {
-    left.emplace_back().set_type(v1::Update::DELETE);
-    *left.back().mutable_entity() = group;
+    updates.emplace_back().set_type(v1::Update::DELETE);
+    *updates.back().mutable_entity() = group;
   }
-  if (!left.empty()) {
-    if (const auto done = device_->write(left); !done) return done;
-  }
+  return updates.empty() ? base::Attempt<void>() : device_->write(updates);
+}
+
+base::Attempt<void> PipelineSwitch::prepare_device() {
+  if (const auto deleted = delete_groups(); !deleted) return deleted;
+  if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
   std::vector<v1::Replica> all;
   for (const std::uint32_t port : options_.ports) {
     v1::Replica& replica = all.emplace_back();
