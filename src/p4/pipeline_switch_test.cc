@@ -55,6 +55,7 @@ class PipelineSwitchTest : public ::testing::Test {
   base::Attempt<std::unique_ptr<PipelineSwitch>> start() {
     PipelineSwitchOptions options;
     options.listen = address("127.0.0.1:0");
+    options.control = address("127.0.0.1:0");  // the TCP port of that number may be another's
     options.device.address = device_.address();
     options.ports = {1, 2, 3};
     options.slots = 16;
