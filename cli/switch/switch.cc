@@ -131,11 +131,8 @@ class Switch final : public Command {
     }
     // Slots must not wait for a disk. Without the permission to lock memory they may have to.
     const bool pinned = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
-    const auto page = serve_metrics(metrics_at_, [&server] { return (*server)->status(); });
-    if (!page) {
-      output.log("infold switch: --metrics {}: {}\n", metrics_, page.error().detail);
-      return ExitCode::kFailed;
-    }
+    const auto page = serve_metrics(output, metrics_at_, [&] { return (*server)->status(); });
+    if (!page) return ExitCode::kFailed;
     announce(output, **server, pinned, metrics_place(page->get()));
     log_start(listen_, (*server)->control_address().text(), "user");
     while (!guard.wait_for(kLogTick)) log_quiet_moment();

@@ -128,11 +128,8 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
     output.log("infold switch: {}\n", server.error());
     return ExitCode::kFailed;
   }
-  const auto page = serve_metrics(options.metrics, [&server] { return (*server)->status(); });
-  if (!page) {
-    output.log("infold switch: --metrics {}: {}\n", options.metrics.text(), page.error().detail);
-    return ExitCode::kFailed;
-  }
+  const auto page = serve_metrics(output, options.metrics, [&] { return (*server)->status(); });
+  if (!page) return ExitCode::kFailed;
   announce(output, **server, wanted, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->control_address().text(), "p4");
   while (!lab::InterruptGuard::interrupted() && (*server)->why_lost().empty()) {

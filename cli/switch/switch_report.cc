@@ -139,15 +139,19 @@ void report_end(Output& output, const SwitchStatus& status) {
   output.object(object);
 }
 
-base::Result<std::unique_ptr<io::PageServer>> serve_metrics(const io::SocketAddress& metrics,
-                                                            std::function<SwitchStatus()> look) {
+std::optional<std::unique_ptr<io::PageServer>> serve_metrics(Output& output,
+                                                             const io::SocketAddress& metrics,
+                                                             std::function<SwitchStatus()> look) {
   if (!metrics.is_set()) return nullptr;
   io::PageOptions options;
   options.listen = metrics;
   options.path = "/metrics";
   options.content_type = PrometheusText::kContentType;
   options.write = [look = std::move(look)] { return metrics_text(look()); };
-  return io::PageServer::start(std::move(options));
+  auto page = io::PageServer::start(std::move(options));
+  if (page) return std::move(*page);
+  output.log("infold switch: --metrics {}: {}\n", metrics.text(), page.error().detail);
+  return std::nullopt;
 }
 
 std::string metrics_place(const io::PageServer* page) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch's counters, in the same words for both planes: as metrics while it runs, and as its
+// A switch's counters, in the same words for all planes: as metrics while it runs, and as its
 // report at the end.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/line/output.h"
@@ -23,10 +24,10 @@ void report_joining(Output& output, const control::ControlServer::Budget& joinin
 
 void report_end(Output& output, const site::SwitchStatus& status);
 
-// Serves metrics at /metrics as long as it lives. It calls `look` on a thread of its own. Null if
-// the address is not set.
-base::Result<std::unique_ptr<io::PageServer>> serve_metrics(
-    const io::SocketAddress& metrics, std::function<site::SwitchStatus()> look);
+// Serves metrics at /metrics as long as it lives. It calls `look` on a thread of its own. A null
+// page if the address is not set. Nothing after it has said why it cannot serve them.
+std::optional<std::unique_ptr<io::PageServer>> serve_metrics(
+    Output& output, const io::SocketAddress& metrics, std::function<site::SwitchStatus()> look);
 
 // Returns HOST:PORT, empty without a page.
 std::string metrics_place(const io::PageServer* page);

@@ -102,11 +102,8 @@ ExitCode run_xdp_switch(const XdpSwitchOptions& options, Output& output) {
     output.log("infold switch: {}\n", server.error());
     return ExitCode::kFailed;
   }
-  const auto page = serve_metrics(options.metrics, [&server] { return (*server)->status(); });
-  if (!page) {
-    output.log("infold switch: --metrics {}: {}\n", options.metrics.text(), page.error().detail);
-    return ExitCode::kFailed;
-  }
+  const auto page = serve_metrics(output, options.metrics, [&] { return (*server)->status(); });
+  if (!page) return ExitCode::kFailed;
   announce(output, **server, options, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->control_address().text(), "xdp");
   while (!lab::InterruptGuard::interrupted() && (*server)->has_interfaces()) {
