@@ -29,12 +29,6 @@ std::uint32_t ipv4_of(const io::SocketAddress& address) {
   return ntohl(reinterpret_cast<const sockaddr_in*>(address.data())->sin_addr.s_addr);
 }
 
-control::Refusal refusal(control::RefusalReason reason, std::string why, int rank = -1) {
-  return {reason, std::move(why), rank};
-}
-
-std::uint32_t bit_of(core::RankRange ranks) { return std::uint32_t{1} << ranks.first; }
-
 // Where `count` slots in a row are free. None if they are nowhere.
 std::optional<std::uint32_t> find_room(std::map<std::uint32_t, std::uint32_t> used,
                                        std::uint32_t count, std::uint32_t total) {
@@ -127,16 +121,16 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
   using control::RefusalReason;
   Job job{.options = control::aggregator_options(terms)};
   if (const char* const why = core::adder_refusal(job.options)) {
-    return tl::unexpected(refusal(RefusalReason::invalid, why));
+    return tl::unexpected(control::Refusal{RefusalReason::invalid, why, -1});
   }
   for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
     const std::uint16_t rank = job.options.workers[job.workers.size()].first;
     if (!source.is_set() || source.is_ipv6()) {
-      return tl::unexpected(refusal(
+      return tl::unexpected(control::Refusal{
           RefusalReason::invalid,
           fmt::format("rank {} has {}; the P4 pipeline sums packets of IPv4 addresses alone", rank,
                       source.is_set() ? "the address " + source.host_text() : "no address"),
-          rank));
+          rank});
     }
     job.workers.push_back({source, std::nullopt});
   }
@@ -148,11 +142,12 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
   }
   const auto room = find_room(std::move(slots), job.options.slot_count, options_.slots);
   if (jobs_.contains(terms.job) || used.all() || !room) {
-    return tl::unexpected(refusal(
+    return tl::unexpected(control::Refusal{
         RefusalReason::full,
         fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of another "
                     "job, or ask for fewer",
-                    job.options.slot_count)));
+                    job.options.slot_count),
+        -1});
   }
   while (used.test(job.index)) ++job.index;
   job.first_slot = *room;
@@ -184,7 +179,7 @@ control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) 
     static_cast<void>(device_->write({update}));
   }
   jobs_.erase(terms.job);
-  return tl::unexpected(refusal(control::RefusalReason::full, done.error()));
+  return tl::unexpected(control::Refusal{control::RefusalReason::full, done.error(), -1});
 }
 
 void PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
@@ -218,13 +213,11 @@ std::vector<v1::Update> PipelineSwitch::entries_of(const Job& job, v1::Update::T
 
 v1::Update PipelineSwitch::job_entry(const Job& job, v1::Update::Type type) const {
   const core::AggregatorOptions& options = job.options;
-  std::uint32_t all = 0;
-  for (const core::RankRange ranks : options.workers) all |= bit_of(ranks);
   const std::uint32_t elements = std::min(
       {options.elements_max, kElementsMax, options.datagram_bytes_max - INFOLD_HEADER_BYTES});
   return program_.update(type, Table::jobs, {options.job},
                          {job.index, options.epoch, job.first_slot, options.slot_count, elements,
-                          all, kFirstJobGroup + job.index, job.has_ended ? 1U : 0U});
+                          job.all_bits(), kFirstJobGroup + job.index, job.has_ended ? 1U : 0U});
 }
 
 v1::Update PipelineSwitch::sender_entry(const Job& job, std::uint8_t worker,
@@ -232,7 +225,7 @@ v1::Update PipelineSwitch::sender_entry(const Job& job, std::uint8_t worker,
   const core::RankRange ranks = job.options.workers[worker];
   const Place place = job.workers[worker].place.value_or(Place{});
   return program_.update(type, Table::senders, {job.index, worker},
-                         {bit_of(ranks), ipv4_of(job.workers[worker].source),
+                         {job.bit_of(worker), ipv4_of(job.workers[worker].source),
                           core::rank_digest(ranks.first), place.mac, place.udp_port, place.port});
 }
 

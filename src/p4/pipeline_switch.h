@@ -93,6 +93,16 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
     bool has_ended = false;  // as the table says
     std::vector<Worker> workers;
     std::optional<core::Abort> end;
+
+    // In a slot's set of contributors.
+    std::uint32_t bit_of(std::uint8_t worker) const {
+      return std::uint32_t{1} << options.workers[worker].first;
+    }
+    std::uint32_t all_bits() const {
+      std::uint32_t all = 0;
+      for (std::uint8_t worker = 0; worker < workers.size(); ++worker) all |= bit_of(worker);
+      return all;
+    }
   };
 
   PipelineSwitch(const PipelineSwitchOptions& options, Program program, io::UdpSocket socket);
@@ -110,15 +120,16 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   void learn(const StationNote& note);
   void learn(const WorkerNote& note);
   void write(const std::vector<v1::Update>& updates);  // logs what the device refuses
-  void mark_ended(Job& job, bool has_ended);
+  void mark_ended(Job& job);
   void tell_all(Job& job, const core::Abort& abort);
   void tell(const Job& job, std::uint8_t worker, const io::SocketAddress& to);
 
   // Packets for the host.
   void hear(const io::UdpSocket::Arrival& arrival);
   core::Verdict verdict_on(const io::SocketAddress& from, const core::Packet& packet);
-  core::Verdict hear_abort(const io::SocketAddress& from, const core::Packet& packet);
-  core::Verdict look_for_mismatch(const core::Header& header);
+  core::Verdict hear_abort(const io::SocketAddress& from, const core::Packet& packet,
+                           const Job& job);
+  core::Verdict look_for_mismatch(const core::Header& header, const Job& job);
   void take_out(const Job& job, const core::Header& header, const RegisterView& view);
   std::optional<Job> find_job(const core::Header& header);
   std::optional<RegisterView> view_of(const Job& job, const core::Header& header);

@@ -4,6 +4,7 @@
 // core::Adder's controller gets them.
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/packet/packet.h"
 #include "io/host/clock.h"
@@ -16,10 +17,6 @@ using core::Verdict;
 
 std::uint32_t copy_of(std::uint32_t first_slot, const core::Header& header) {
   return (first_slot + header.slot) * 2 + (header.round & 1);
-}
-
-std::uint32_t bit_of(const core::AggregatorOptions& options, std::uint8_t worker) {
-  return std::uint32_t{1} << options.workers[worker].first;
 }
 
 core::ChunkSignature signature_of(const RegisterView& view) {
@@ -60,7 +57,7 @@ Verdict PipelineSwitch::verdict_on(const io::SocketAddress& from, const core::Pa
       header.worker < job->workers.size() && !job->workers[header.worker].source.is_same_host(from);
   const auto turned_away = core::turn_away(header, {.is_elsewhere = is_elsewhere}, job->options);
   if (turned_away) return *turned_away;
-  if (header.kind == core::Kind::abort) return hear_abort(from, packet);
+  if (header.kind == core::Kind::abort) return hear_abort(from, packet, *job);
   if (header.slot >= job->options.slot_count) return Verdict::dropped_bad_slot;
   if (job->end) {
     const std::lock_guard lock(mutex_);
@@ -68,18 +65,18 @@ Verdict PipelineSwitch::verdict_on(const io::SocketAddress& from, const core::Pa
     return Verdict::answered_ended;
   }
   const bool contributes = header.kind == core::Kind::add || header.kind == core::Kind::skip;
-  return contributes ? look_for_mismatch(header) : Verdict::dropped_foreign_job;
+  return contributes ? look_for_mismatch(header, *job) : Verdict::dropped_foreign_job;
 }
 
-Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Packet& packet) {
+Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Packet& packet,
+                                   const Job& job) {
   const core::Header& header = packet.header;
-  const std::optional<Job> job = find_job(header);
   const std::optional<core::Abort> abort = core::read_abort(packet.body);
-  if (!job || !abort || !core::names_members(*abort, job->options.world)) {
+  if (!abort || !core::names_members(*abort, job.options.world)) {
     return Verdict::dropped_malformed;
   }
-  const bool all_hear = !job->end && (abort->reason != core::AbortReason::left ||
-                                      some_chunk_waits_for(*job, header.worker));
+  const bool all_hear = !job.end && (abort->reason != core::AbortReason::left ||
+                                     some_chunk_waits_for(job, header.worker));
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(header.job);
   if (found == jobs_.end()) return Verdict::dropped_foreign_job;
@@ -88,7 +85,7 @@ Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Pa
     tell_all(found->second, *abort);
   } else {
     if (is_first) found->second.end = *abort;
-    mark_ended(found->second, true);
+    mark_ended(found->second);
   }
   tell(found->second, header.worker, from);
   return is_first ? Verdict::job_ended : Verdict::answered_ended;
@@ -98,29 +95,28 @@ Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Pa
 // job keeps the slot as it is. Then the slot is made as if the contribution had not come. A packet
 // that reached this host for another reason differs in nothing, or was not counted: its worker
 // sends it again.
-Verdict PipelineSwitch::look_for_mismatch(const core::Header& header) {
-  const auto is_counted = [&](const Job& job, const RegisterView& view) {
-    const std::uint32_t bit = bit_of(job.options, header.worker);
+Verdict PipelineSwitch::look_for_mismatch(const core::Header& header, const Job& job) {
+  const auto is_counted = [&](const RegisterView& view) {
+    const std::uint32_t bit = job.bit_of(header.worker);
     const bool is_open = view.open == header.round && (view.seen & bit) != 0;
     const bool was_last = view.open == header.round + 1 && view.seen == 0 &&
                           !(view.is_complete && view.round == header.round);
     return (is_open || was_last) && signature_of(view) != header.signature;
   };
-  std::optional<Job> job = find_job(header);
-  std::optional<RegisterView> view = job ? view_of(*job, header) : std::nullopt;
-  if (!view || !is_counted(*job, *view)) return Verdict::dropped_foreign_job;
+  std::optional<RegisterView> view = view_of(job, header);
+  if (!view || !is_counted(*view)) return Verdict::dropped_foreign_job;
   {
     const std::lock_guard lock(mutex_);
     const auto found = jobs_.find(header.job);
     if (found == jobs_.end() || found->second.end) return Verdict::dropped_foreign_job;
-    mark_ended(found->second, true);
+    mark_ended(found->second);
   }
-  view = view_of(*job, header);
+  view = view_of(job, header);
   core::Abort abort = {core::AbortReason::stopped, 0, 0, {}, {}};
-  if (view && view->first_worker < job->workers.size()) {
-    take_out(*job, header, *view);
-    abort = {core::AbortReason::mismatch, job->options.workers[header.worker].first,
-             job->options.workers[view->first_worker].first, header.signature, signature_of(*view)};
+  if (view && view->first_worker < job.workers.size()) {
+    take_out(job, header, *view);
+    abort = {core::AbortReason::mismatch, job.options.workers[header.worker].first,
+             job.options.workers[view->first_worker].first, header.signature, signature_of(*view)};
   }
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(header.job);
@@ -132,12 +128,8 @@ Verdict PipelineSwitch::look_for_mismatch(const core::Header& header) {
 void PipelineSwitch::take_out(const Job& job, const core::Header& header,
                               const RegisterView& view) {
   std::uint32_t seen = view.seen;
-  if (view.open != header.round) {  // it was the last one
-    for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
-      seen |= bit_of(job.options, worker);
-    }
-  }
-  seen &= ~bit_of(job.options, header.worker);
+  if (view.open != header.round) seen = job.all_bits();  // it was the last one
+  seen &= ~job.bit_of(header.worker);
   static_cast<void>(registers_.run(
       *device_, {{.copy = view.copy, .writes_slot = true, .open = header.round, .seen = seen}}));
 }
@@ -162,15 +154,14 @@ bool PipelineSwitch::some_chunk_waits_for(const Job& job, std::uint8_t worker) {
     tasks.push_back({.copy = (job.first_slot + slot) * 2});
   }
   const auto views = registers_.run(*device_, tasks);
-  const std::uint32_t bit = bit_of(job.options, worker);
+  const std::uint32_t bit = job.bit_of(worker);
   return !views || std::any_of(views->begin(), views->end(), [&](const RegisterView& view) {
     return view.seen != 0 && (view.seen & bit) == 0;
   });
 }
 
-void PipelineSwitch::mark_ended(Job& job, bool has_ended) {
-  if (job.has_ended == has_ended) return;
-  job.has_ended = has_ended;
+void PipelineSwitch::mark_ended(Job& job) {
+  if (std::exchange(job.has_ended, true)) return;
   if (job.is_in_tables) write({job_entry(job, v1::Update::MODIFY)});
 }
 
@@ -178,7 +169,7 @@ void PipelineSwitch::mark_ended(Job& job, bool has_ended) {
 void PipelineSwitch::tell_all(Job& job, const core::Abort& abort) {
   if (job.end) return;
   job.end = abort;
-  mark_ended(job, true);
+  mark_ended(job);
   for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
     if (!job.workers[worker].place) continue;
     io::SocketAddress to = job.workers[worker].source;

@@ -97,7 +97,6 @@ class Program {
   std::uint32_t id_of(Table table) const { return tables_[static_cast<std::size_t>(table)].id; }
   std::uint32_t id_of(DigestKind kind) const { return digests_[static_cast<std::size_t>(kind)]; }
   const std::vector<std::uint32_t>& fields_in() const { return fields_in_; }
-  const std::vector<std::uint32_t>& fields_out() const { return fields_out_; }
 
  private:
   struct TableNumbers {

@@ -16,10 +16,12 @@ namespace {
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
 // A job may sum no integers of 64 bits. Elements that are only copied go as two halves there.
-CallRequest suited(CallRequest request, const core::WorkerOptions& options) {
-  const bool copies = request.collective == core::Collective::broadcast;
-  const bool is_long = element_bytes(request.input.type) == 8;
-  if (!copies || !is_long || options.formats.has(core::WireFormat::i64)) return request;
+bool needs_halves(const CallRequest& request, const core::WorkerOptions& options) {
+  return request.collective == core::Collective::broadcast &&
+         element_bytes(request.input.type) == 8 && !options.formats.has(core::WireFormat::i64);
+}
+
+CallRequest in_halves(CallRequest request) {
   request.input = {request.input.data, request.input.elements * 2, DataType::i32};
   request.output = {request.output.data, request.output.elements * 2, DataType::i32};
   return request;
@@ -151,7 +153,8 @@ Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
 void Member::launch_or_refuse(Call& call, const CallRequest& request) {
   std::optional<Error> error;
   try {
-    error = launch(call, suited(request, options_.worker));
+    error = needs_halves(request, options_.worker) ? launch(call, in_halves(request))
+                                                   : launch(call, request);
   } catch (const std::bad_alloc&) {
     error = Error{Code::resource_exhausted, "no memory to stage the result", -1, ""};
   }
