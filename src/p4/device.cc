@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p4/device.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -50,16 +51,21 @@ std::string text_of(const grpc::Status& status) {
 
 class Device::Link {
  public:
-  Link(const DeviceOptions& options, DeviceListener& listener)
+  explicit Link(const DeviceOptions& options)
       : options_(options),
-        listener_(listener),
         stub_(v1::P4Runtime::NewStub(grpc::CreateCustomChannel(
             options.address, grpc::InsecureChannelCredentials(), arguments()))) {}
 
   ~Link() {
+    disconnect();
+    if (stream_) stream_->Finish();
+  }
+
+  void listen(DeviceListener& listener) { listener_ = &listener; }
+
+  void disconnect() {
     context_.TryCancel();
     if (reader_.joinable()) reader_.join();
-    if (stream_) stream_->Finish();
   }
 
   base::Attempt<void> become_primary() {
@@ -164,8 +170,12 @@ class Device::Link {
     while (stream_->Read(&message)) {
       switch (message.update_case()) {
         case v1::StreamMessageResponse::kArbitration: hear(message.arbitration()); break;
-        case v1::StreamMessageResponse::kPacket: listener_.hear_packet(message.packet()); break;
-        case v1::StreamMessageResponse::kDigest: listener_.hear_digests(message.digest()); break;
+        case v1::StreamMessageResponse::kPacket:
+          if (DeviceListener* const to = listener_) to->hear_packet(message.packet());
+          break;
+        case v1::StreamMessageResponse::kDigest:
+          if (DeviceListener* const to = listener_) to->hear_digests(message.digest());
+          break;
         default: break;  // errors of packets that were sent: their senders send them again
       }
     }
@@ -196,7 +206,7 @@ class Device::Link {
   }
 
   const DeviceOptions options_;
-  DeviceListener& listener_;
+  std::atomic<DeviceListener*> listener_ = nullptr;
   v1::Uint128 election_;  // settled before this side is the primary
   const std::unique_ptr<v1::P4Runtime::Stub> stub_;
   grpc::ClientContext context_;
@@ -209,9 +219,8 @@ class Device::Link {
   std::string why_lost_;
 };
 
-base::Attempt<std::unique_ptr<Device>> Device::connect(const DeviceOptions& options,
-                                                       DeviceListener& listener) {
-  auto link = std::make_unique<Link>(options, listener);
+base::Attempt<std::unique_ptr<Device>> Device::connect(const DeviceOptions& options) {
+  auto link = std::make_unique<Link>(options);
   if (const base::Attempt<void> done = link->become_primary(); !done) {
     return base::cannot(done.error());
   }
@@ -220,6 +229,9 @@ base::Attempt<std::unique_ptr<Device>> Device::connect(const DeviceOptions& opti
 
 Device::Device(std::unique_ptr<Link> link) : link_(std::move(link)) {}
 Device::~Device() = default;
+
+void Device::listen(DeviceListener& listener) { link_->listen(listener); }
+void Device::disconnect() { link_->disconnect(); }
 
 base::Attempt<void> Device::load(const v1::ForwardingPipelineConfig& program) {
   return link_->load(program);

@@ -34,10 +34,15 @@ class DeviceListener {
 
 class Device {
  public:
-  // Fails where another controller is the primary. `listener` must outlive the device.
-  static base::Attempt<std::unique_ptr<Device>> connect(const DeviceOptions& options,
-                                                        DeviceListener& listener);
+  // Fails where another controller is the primary.
+  static base::Attempt<std::unique_ptr<Device>> connect(const DeviceOptions& options);
   ~Device();
+
+  // `listener` hears what the device tells from now on. What came before is about an earlier
+  // program.
+  void listen(DeviceListener& listener);
+  // Afterwards the listener hears nothing more, and may end.
+  void disconnect();
 
   // Gives the device its program. The device forgets all that it had.
   base::Attempt<void> load(const v1::ForwardingPipelineConfig& program);

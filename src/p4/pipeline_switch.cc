@@ -54,9 +54,10 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   settled.listen = socket->local_address();
   std::unique_ptr<PipelineSwitch> made(
       new PipelineSwitch(settled, std::move(program), std::move(*socket)));
-  auto device = Device::connect(options.device, *made);
+  auto device = Device::connect(options.device);
   if (!device) return base::cannot(device.error());
   made->device_ = std::move(*device);
+  made->device_->listen(*made);
   if (const auto ready = made->prepare_device(); !ready) return base::cannot(ready.error());
   made->registrar_ = std::make_unique<control::JobRegistry>(made.get());
   const io::SocketAddress& listen = options.control.is_set() ? options.control : settled.listen;
@@ -77,7 +78,7 @@ PipelineSwitch::~PipelineSwitch() {
     const std::lock_guard lock(mutex_);
     for (auto& [number, job] : jobs_) tell_all(job, {core::AbortReason::stopped, 0, 0, {}, {}});
   }
-  device_.reset();  // its thread uses all of this
+  if (device_) device_->disconnect();  // its thread uses all of this
 }
 
 // Those of an earlier controller. A program clears tables and registers when it is loaded. BMv2

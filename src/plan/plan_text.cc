@@ -246,6 +246,7 @@ Wrong find_fault_of_tree(const Tree& tree, std::uint16_t world) {
     const Aggregator& each = tree.aggregators[i];
     Wrong wrong;
     if (branches[i].level == 0) wrong = "it has no parent";
+    if (each.formats.is_empty()) wrong = "formats must name a wire format";
     if (each.rank && *each.rank >= world)
       wrong = fmt::format("rank={} is not below world={}", *each.rank, world);
     if (!wrong) wrong = find_fault_of_children(tree, i, branches);

@@ -104,6 +104,8 @@ const Bad kBad[] = {
     {"NoFloat", "plan native_types=i32\n", "'i32' is an unknown or repeated type of floats"},
     {"NoFormats", "plan world=1 formats=\ntree\naggregator children=0\n",
      "formats must name a wire format"},
+    {"NoFormatsOfAnAggregator", "plan world=1\ntree\naggregator formats= children=0\n",
+     "tree 0: aggregator 0: formats must name a wire format"},
     {"UnknownPlace", "plan\ntree\naggregator place=moon\n", "'moon' must be in_path, rack"},
     {"NeitherYesNorNo", "plan\ntree\naggregator sparse=1\n", "'1' must be yes or no"},
     {"RootAsChild", "plan\ntree\naggregator children=0:0\n", "aggregator 0 is the root"},
