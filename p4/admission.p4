@@ -132,6 +132,12 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
     if (is_add && is_integer && body_bytes + tag_bytes != (bit<32>)metadata.body_bytes) {
       return;
     }
+    // The frame may be shorter than its headers say.
+    if (headers.ipv4.bytes < 20 + headers.udp.bytes) return;
+    if (is_add && is_summed && headers.infold.elements <= ELEMENTS_MAX &&
+        headers.infold.elements != metadata.elements_there) {
+      return;
+    }
 
     metadata.verdict = verdict_t.none;
     jobs.apply();

@@ -37,14 +37,14 @@ control Chunk(in headers_t headers, inout metadata_t metadata) {
     metadata.chunk.contributors = count[15:0];
     more = adds ? headers.infold.digest : 0;
     COUNT_TOUCH(digests, metadata.copy, begins, more, metadata.chunk.digest)
-    bool is_answered = completes && fits;
+    bool spoils = metadata.standing.is_new == 1 && !fits;
     bool is_told = headers.task.isValid() && headers.task.writes[1:1] == 1;
     round_t round = headers.infold.round;
     if (is_told) round = headers.task.round;
-    ROUND_TOUCH(rounds, metadata.copy, begins || is_answered || is_told, round, completes,
-                metadata.chunk.round, metadata.chunk.is_complete)
+    ROUND_TOUCH(rounds, metadata.copy, begins || is_told, round, spoils, completes,
+                metadata.chunk.round, metadata.chunk.state)
     bit<32> last;
-    WORD_TOUCH(last_workers, metadata.copy, is_answered, worker, last)
+    WORD_TOUCH(last_workers, metadata.copy, completes, worker, last)
     metadata.chunk.last = last[7:0];
   }
 }

@@ -78,7 +78,7 @@ header element32_t {
 header register_task_t {
   bit<32> ticket;  // comes back
   copy_index_t copy;
-  bit<8> writes;  // bit 0: the slot; bit 1: the round, and the copy is not complete
+  bit<8> writes;  // bit 0: the slot; bit 1: the round, and the copy is NOT_COMPLETE
   round_t open;
   workers_t seen;
   round_t round;
@@ -94,7 +94,7 @@ header register_view_t {
   bit<32> shape;
   bit<32> first_worker;
   round_t round;
-  bit<8> is_complete;
+  bit<8> state;
 }
 
 // What the controller is told: a station that is not known at this port, and a worker that was
@@ -164,7 +164,7 @@ struct chunk_t {
   bit<1> had_data;
   bit<16> contributors;
   bit<32> digest;
-  bit<1> is_complete;
+  bit<2> state;
   round_t round;
   worker_t last;
 }

@@ -43,6 +43,11 @@ const bit<4> REDUCTION_MIN = 2;
 const bit<4> REDUCTION_MAX = 3;
 const bit<4> REDUCTION_OR = 4;
 
+// What became of a copy's chunk. A contribution that differs from the first one spoils it.
+const bit<2> NOT_COMPLETE = 0;
+const bit<2> COMPLETE = 1;
+const bit<2> SPOILED = 2;
+
 // Whether a packet belongs to a slot's open round. The canary looks at the copy alone, as the
 // original protocol does. It is built only to show that a replay finds its flaw.
 #ifdef INFOLD_CANARY_WITHOUT_ROUND_CHECK

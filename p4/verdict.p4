@@ -6,11 +6,11 @@
 
 control Verdict(inout headers_t headers, inout metadata_t metadata) {
   apply {
-    bool is_answer =
-        metadata.chunk.is_complete == 1 && metadata.chunk.round == headers.infold.round;
+    bool is_here = metadata.chunk.round == headers.infold.round;
+    bool is_answer = is_here && metadata.chunk.state == COMPLETE;
     bool is_new = metadata.standing.is_new == 1;
     metadata.is_answer = 0;
-    if (is_new && metadata.chunk.fits == 0) {
+    if (is_here && metadata.chunk.state == SPOILED) {
       metadata.verdict = verdict_t.to_host;  // calls differ (R-082)
     } else if (is_answer) {
       metadata.is_answer = 1;

@@ -101,7 +101,7 @@ class Switch final : public Command {
           {listen_at_, control_at_, metrics_at_, devices_, slots_, mtu_, pin_, parent_at_}, output);
     }
     if (plane_ == "p4") {
-      return p4_.run({listen_at_, control_at_, metrics_at_, slots_}, output);
+      return p4_.run({listen_at_, control_at_, metrics_at_, slots_, mtu_ - kHeaderBytes}, output);
     }
     switches::SwitchOptions options;
     options.listen = listen_at_;

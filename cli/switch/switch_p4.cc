@@ -122,6 +122,7 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
   wanted.control = options.control;
   wanted.device = {.address = device_at_.text(), .id = id_};
   wanted.slots = std::min(options.slots, p4::kSlotsMax);
+  wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
   for (const std::string& port : ports_) wanted.ports.push_back(port_of(port).value_or(0));
   const auto server = p4::PipelineSwitch::start(wanted, std::move(*program));
   if (!server) {
@@ -140,7 +141,7 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
   log_stop((*server)->status().jobs.size());
   report_end(output, (*server)->status());
   if (lab::InterruptGuard::interrupted()) return ExitCode::kDone;
-  output.log("infold switch: {}; its jobs have ended\n", lost);
+  output.log("infold switch: {}; its jobs end with it\n", lost);
   return ExitCode::kFailed;
 }
 

@@ -19,6 +19,7 @@ struct P4SwitchOptions {
   io::SocketAddress control;
   io::SocketAddress metrics;  // unset: none
   std::uint32_t slots = 0;
+  std::uint32_t datagram_bytes_max = 0;
 };
 
 // The options that this plane alone has.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "p4/device.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -17,7 +18,9 @@ namespace {
 using Stream = grpc::ClientReaderWriter<v1::StreamMessageRequest, v1::StreamMessageResponse>;
 
 constexpr int kOk = 0;
-// There is no primary controller, because one that is gone had a higher number.
+// Of a stream: another controller has the same number.
+constexpr int kInvalidArgument = 3;
+// Of a request to be the primary: there is none, because one that is gone had a higher number.
 constexpr int kNotFound = 5;
 // Programs and the entries of all tables are longer than gRPC's limit of 4 MB.
 constexpr int kMessageBytesMax = 64 << 20;
@@ -32,16 +35,29 @@ grpc::ChannelArguments arguments() {
   return arguments;
 }
 
-// The first update that failed, in the device's words.
-std::string text_of(const grpc::Status& status) {
+// Of the updates that failed.
+std::vector<v1::Error> errors_of(const grpc::Status& status) {
+  std::vector<v1::Error> errors;
   v1::Status details;
-  if (details.ParseFromString(status.error_details())) {
-    for (const auto& detail : details.details()) {
-      v1::Error error;
-      if (detail.UnpackTo(&error) && error.canonical_code() != kOk) {
-        return fmt::format("{} (code {})", error.message(), error.canonical_code());
-      }
-    }
+  if (!details.ParseFromString(status.error_details())) return errors;
+  for (const auto& detail : details.details()) {
+    v1::Error error;
+    if (detail.UnpackTo(&error) && error.canonical_code() != kOk) errors.push_back(error);
+  }
+  return errors;
+}
+
+bool says_that_all_are_gone(const grpc::Status& status) {
+  const std::vector<v1::Error> errors = errors_of(status);
+  return !errors.empty() && std::all_of(errors.begin(), errors.end(), [](const v1::Error& error) {
+    return error.canonical_code() == kNotFound;
+  });
+}
+
+// In the device's words.
+std::string text_of(const grpc::Status& status) {
+  for (const v1::Error& error : errors_of(status)) {
+    return fmt::format("{} (code {})", error.message(), error.canonical_code());
   }
   if (!status.error_message().empty()) return status.error_message();
   return fmt::format("code {}", static_cast<int>(status.error_code()));
@@ -56,10 +72,7 @@ class Device::Link {
         stub_(v1::P4Runtime::NewStub(grpc::CreateCustomChannel(
             options.address, grpc::InsecureChannelCredentials(), arguments()))) {}
 
-  ~Link() {
-    disconnect();
-    if (stream_) stream_->Finish();
-  }
+  ~Link() { disconnect(); }
 
   void listen(DeviceListener& listener) { listener_ = &listener; }
 
@@ -71,7 +84,10 @@ class Device::Link {
   base::Attempt<void> become_primary() {
     stream_ = stub_->StreamChannel(&context_);
     election_.set_low(1);
-    if (!ask_to_be_primary()) return base::cannot(place() + ": no P4Runtime server answers");
+    if (!ask_to_be_primary()) {
+      stream_->Finish();
+      return base::cannot(place() + ": no P4Runtime server answers");
+    }
     reader_ = std::thread([this] { read_stream(); });
     std::unique_lock lock(mutex_);
     const bool is_settled = changed_.wait_for(lock, options_.patience,
@@ -96,16 +112,15 @@ class Device::Link {
   }
 
   base::Attempt<void> write(const std::vector<v1::Update>& updates) {
-    v1::WriteRequest request;
-    request.set_device_id(options_.id);
-    *request.mutable_election_id() = election_;
-    request.mutable_updates()->Add(updates.begin(), updates.end());
-    grpc::ClientContext context;
-    set_deadline(context);
-    v1::WriteResponse response;
-    const grpc::Status status = stub_->Write(&context, request, &response);
+    const grpc::Status status = send_updates(updates);
     if (status.ok()) return {};
     return base::cannot(place() + " refuses an entry: " + text_of(status));
+  }
+
+  base::Attempt<void> remove(const std::vector<v1::Update>& deletions) {
+    const grpc::Status status = send_updates(deletions);
+    if (status.ok() || says_that_all_are_gone(status)) return {};
+    return base::cannot(place() + " keeps an entry: " + text_of(status));
   }
 
   base::Attempt<std::vector<v1::Entity>> read(const v1::Entity& wanted) {
@@ -145,6 +160,17 @@ class Device::Link {
   const std::string& address() const { return options_.address; }
 
  private:
+  grpc::Status send_updates(const std::vector<v1::Update>& updates) {
+    v1::WriteRequest request;
+    request.set_device_id(options_.id);
+    *request.mutable_election_id() = election_;
+    request.mutable_updates()->Add(updates.begin(), updates.end());
+    grpc::ClientContext context;
+    set_deadline(context);
+    v1::WriteResponse response;
+    return stub_->Write(&context, request, &response);
+  }
+
   std::string place() const { return "the P4 device at " + options_.address; }
 
   void set_deadline(grpc::ClientContext& context) const {
@@ -179,12 +205,17 @@ class Device::Link {
         default: break;  // errors of packets that were sent: their senders send them again
       }
     }
+    const grpc::Status status = stream_->Finish();
+    if (status.error_code() == kInvalidArgument) {
+      lose(fmt::format("{} takes no other controller: {}; end the one that it has", place(),
+                       text_of(status)));
+    }
     lose(place() + " has ended the connection, or cannot be reached");
   }
 
   void hear(const v1::MasterArbitrationUpdate& arbitration) {
     const int code = arbitration.status().code();
-    if (code == kNotFound && arbitration.election_id().low() >= election_.low()) {
+    if (code == kNotFound && !is_settled()) {
       election_ = arbitration.election_id();
       election_.set_low(election_.low() + 1);
       ask_to_be_primary();
@@ -197,6 +228,11 @@ class Device::Link {
     const std::lock_guard lock(mutex_);
     is_primary_ = true;
     changed_.notify_all();
+  }
+
+  bool is_settled() const {
+    const std::lock_guard lock(mutex_);
+    return is_primary_ || !why_lost_.empty();
   }
 
   void lose(std::string why) {
@@ -241,6 +277,9 @@ base::Attempt<void> Device::write(const std::vector<v1::Update>& updates) {
 }
 base::Attempt<std::vector<v1::Entity>> Device::read(const v1::Entity& wanted) {
   return link_->read(wanted);
+}
+base::Attempt<void> Device::remove(const std::vector<v1::Update>& deletions) {
+  return link_->remove(deletions);
 }
 void Device::send(const v1::PacketOut& packet) { link_->send(packet); }
 void Device::acknowledge(const v1::DigestList& list) { link_->acknowledge(list); }

@@ -46,7 +46,10 @@ class Device {
 
   // Gives the device its program. The device forgets all that it had.
   base::Attempt<void> load(const v1::ForwardingPipelineConfig& program);
+  // The device takes the updates in any order. After an error some of them may be in effect.
   base::Attempt<void> write(const std::vector<v1::Update>& updates);
+  // Deletes what is there of these.
+  base::Attempt<void> remove(const std::vector<v1::Update>& deletions);
   base::Attempt<std::vector<v1::Entity>> read(const v1::Entity& wanted);
   // To the program, as a packet. It may get lost.
   void send(const v1::PacketOut& packet);

@@ -63,7 +63,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
     std::uint32_t shape = 0;
     std::uint32_t first_worker = 0;
     std::uint32_t round = 0;
-    bool is_complete = false;
+    CopyState state = CopyState::not_complete;
   };
   struct Slot {
     std::uint32_t open = 0;
@@ -92,7 +92,8 @@ class FakeDevice final : private v1::P4Runtime::Service {
 
   void lose_packets(int count);                  // the next ones to the registers
   void limit(Table table, std::size_t entries);  // instead of all that come
-  void remember_election(std::uint64_t low);     // of a primary that is gone
+  void remember_election(std::uint64_t low);     // of a primary that is gone, or is another one
+  void refuse_writes(bool refuses);              // all of them
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::StreamMessageResponse, v1::StreamMessageRequest>;
@@ -126,6 +127,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::uint64_t digests_told_ = 0;
   std::uint64_t digests_acknowledged_ = 0;
   int packets_to_lose_ = 0;
+  bool refuses_writes_ = false;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -219,6 +221,11 @@ inline void FakeDevice::remember_election(std::uint64_t low) {
   election_ = low;
 }
 
+inline void FakeDevice::refuse_writes(bool refuses) {
+  const std::lock_guard lock(mutex_);
+  refuses_writes_ = refuses;
+}
+
 inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteRequest* request,
                                       v1::WriteResponse*) {
   const std::lock_guard lock(mutex_);
@@ -226,6 +233,7 @@ inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteReque
   if (primary_ == nullptr || request->election_id().low() != election_) {
     return {grpc::PERMISSION_DENIED, "not the primary"};
   }
+  if (refuses_writes_) return {grpc::UNAVAILABLE, "busy"};
   v1::Status details;
   bool is_good = true;
   for (const v1::Update& update : request->updates()) {
@@ -343,6 +351,10 @@ inline grpc::Status FakeDevice::StreamChannel(grpc::ServerContext*, Stream* stre
     const std::lock_guard lock(mutex_);
     v1::StreamMessageResponse response;
     if (request.has_arbitration()) {
+      const std::uint64_t number = request.arbitration().election_id().low();
+      if (primary_ != nullptr && primary_ != stream && number == election_) {
+        return {grpc::INVALID_ARGUMENT, "Election id already exists"};
+      }
       *response.mutable_arbitration() = arbitrate(request.arbitration(), stream);
       stream->Write(response);
     } else if (request.has_packet()) {
@@ -393,12 +405,13 @@ inline std::optional<v1::PacketIn> FakeDevice::pass(const v1::PacketOut& packet)
   }
   if ((task[2] & 2) != 0) {
     copy.round = task.at(5);
-    copy.is_complete = false;
+    copy.state = CopyState::not_complete;
   }
   v1::PacketIn answer;
   std::uint32_t field = 0;
-  for (const std::uint32_t value : {task[0], task[1], slot.open, slot.seen, copy.format, copy.shape,
-                                    copy.first_worker, copy.round, copy.is_complete ? 1U : 0U}) {
+  for (const std::uint32_t value :
+       {task[0], task[1], slot.open, slot.seen, copy.format, copy.shape, copy.first_worker,
+        copy.round, static_cast<std::uint32_t>(copy.state)}) {
     v1::PacketMetadata& metadata = *answer.add_metadata();
     metadata.set_metadata_id(program_->fields_in()[field++]);
     metadata.set_value(bytes_of(value));

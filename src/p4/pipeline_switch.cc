@@ -14,14 +14,14 @@
 #include "control/job_plan.h"
 #include "control/registry/job_registry.h"
 #include "core/adder/adder.h"
+#include "io/host/clock.h"
 #include "io/host/log.h"
 #include "site/neighbours.h"
 
 namespace infold::p4 {
 namespace {
 
-// That of an Ethernet frame of the usual length.
-constexpr std::uint32_t kDatagramBytesMax = 1472;
+constexpr base::Duration kAgain = base::seconds(1);
 constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
 
 std::uint32_t ipv4_of(const io::SocketAddress& address) {
@@ -57,7 +57,6 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   auto device = Device::connect(options.device);
   if (!device) return base::cannot(device.error());
   made->device_ = std::move(*device);
-  made->device_->listen(*made);
   if (const auto ready = made->prepare_device(); !ready) return base::cannot(ready.error());
   made->registrar_ = std::make_unique<control::JobRegistry>(made.get());
   const io::SocketAddress& listen = options.control.is_set() ? options.control : settled.listen;
@@ -91,12 +90,13 @@ base::Attempt<void> PipelineSwitch::delete_groups() {
     updates.emplace_back().set_type(v1::Update::DELETE);
     *updates.back().mutable_entity() = group;
   }
-  return updates.empty() ? base::Attempt<void>() : device_->write(updates);
+  return updates.empty() ? base::Attempt<void>() : device_->remove(updates);
 }
 
 base::Attempt<void> PipelineSwitch::prepare_device() {
   if (const auto deleted = delete_groups(); !deleted) return deleted;
   if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
+  device_->listen(*this);
   std::vector<v1::Replica> all;
   for (const std::uint32_t port : options_.ports) {
     v1::Replica& replica = all.emplace_back();
@@ -116,7 +116,7 @@ std::vector<control::SiteAddress> PipelineSwitch::sites() const {
   return {{.address = options_.listen.text(), .record = record}};
 }
 
-std::uint32_t PipelineSwitch::datagram_bytes_max() const { return kDatagramBytesMax; }
+std::uint32_t PipelineSwitch::datagram_bytes_max() const { return options_.datagram_bytes_max; }
 
 control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::JobTerms& terms) {
   using control::RefusalReason;
@@ -124,31 +124,51 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
   if (const char* const why = core::adder_refusal(job.options)) {
     return tl::unexpected(control::Refusal{RefusalReason::invalid, why, -1});
   }
+  const auto refuse = [](RefusalReason reason, std::string why, int rank = -1) {
+    return tl::unexpected(control::Refusal{reason, std::move(why), rank});
+  };
   for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
     const std::uint16_t rank = job.options.workers[job.workers.size()].first;
     if (!source.is_set() || source.is_ipv6()) {
-      return tl::unexpected(control::Refusal{
+      return refuse(
           RefusalReason::invalid,
           fmt::format("rank {} has {}; the P4 pipeline sums packets of IPv4 addresses alone", rank,
                       source.is_set() ? "the address " + source.host_text() : "no address"),
-          rank});
+          rank);
+    }
+    if (source.is_same_host(options_.listen)) {
+      return refuse(RefusalReason::invalid,
+                    fmt::format("rank {} is on the host of the P4 pipeline's controller; its "
+                                "packets do not pass the device; run the rank on another host",
+                                rank),
+                    rank);
     }
     job.workers.push_back({source, std::nullopt});
   }
+  if (jobs_.contains(terms.job)) {
+    return refuse(RefusalReason::in_use,
+                  fmt::format("the P4 pipeline has a job {} already", terms.job));
+  }
   std::bitset<kJobsMax> used;
   std::map<std::uint32_t, std::uint32_t> slots;
-  for (const auto& [number, other] : jobs_) {
+  const auto note_use = [&](const Job& other) {
     used.set(other.index);
     slots[other.first_slot] = other.options.slot_count;
+  };
+  for (const auto& [number, other] : jobs_) note_use(other);
+  for (const Job& other : forgotten_) note_use(other);
+  if (used.all()) {
+    return refuse(RefusalReason::full,
+                  fmt::format("the P4 pipeline has {} jobs, as many as it can; wait for the end of "
+                              "one",
+                              kJobsMax));
   }
   const auto room = find_room(std::move(slots), job.options.slot_count, options_.slots);
-  if (jobs_.contains(terms.job) || used.all() || !room) {
-    return tl::unexpected(control::Refusal{
-        RefusalReason::full,
-        fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of another "
-                    "job, or ask for fewer",
-                    job.options.slot_count),
-        -1});
+  if (!room) {
+    return refuse(RefusalReason::full,
+                  fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of "
+                              "another job, or ask for fewer",
+                              job.options.slot_count));
   }
   while (used.test(job.index)) ++job.index;
   job.first_slot = *room;
@@ -166,20 +186,17 @@ control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) 
       tasks.push_back(clearing_task(copy));
     }
   }
-  const auto cleared = registers_.run(*device_, tasks);
+  auto cleared = registers_.run(*device_, tasks);
+  // The answer to one more packet shows that no repeat of the others is on its way.
+  if (cleared) cleared = registers_.run(*device_, {{.copy = tasks.front().copy}});
   const std::lock_guard lock(mutex_);
   Job& job = jobs_.at(terms.job);  // which nobody forgets before it has started
-  const base::Attempt<void> done =
-      cleared ? device_->write(entries_of(job, v1::Update::INSERT)) : base::cannot(cleared.error());
+  const base::Attempt<void> done = cleared ? insert_entries(job) : base::cannot(cleared.error());
   if (done) {
     job.is_in_tables = true;
     return {};
   }
-  // Some of its entries may be there.
-  for (const v1::Update& update : entries_of(job, v1::Update::DELETE)) {
-    static_cast<void>(device_->write({update}));
-  }
-  jobs_.erase(terms.job);
+  forget(terms.job);
   return tl::unexpected(control::Refusal{control::RefusalReason::full, done.error(), -1});
 }
 
@@ -190,25 +207,40 @@ void PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
 }
 
 void PipelineSwitch::forget_job(std::uint16_t number) {
+  const std::lock_guard turn(hearing_);
   const std::lock_guard lock(mutex_);
-  const auto found = jobs_.find(number);
-  if (found == jobs_.end()) return;
-  write(entries_of(found->second, v1::Update::DELETE));
-  jobs_.erase(found);
+  forget(number);
 }
 
-// The job's own entry comes last and goes first, so that no packet meets half a job.
-std::vector<v1::Update> PipelineSwitch::entries_of(const Job& job, v1::Update::Type type) const {
+// Index and slots of a job whose entries may be there stay in use.
+void PipelineSwitch::forget(std::uint16_t number) {
+  auto job = jobs_.extract(number);
+  if (job.empty() || delete_entries(job.mapped())) return;
+  forgotten_.push_back(std::move(job.mapped()));
+}
+
+// The job's own entry comes last and goes first, so that no packet meets half a job. A device takes
+// the updates of one message in any order.
+base::Attempt<void> PipelineSwitch::insert_entries(const Job& job) {
+  if (const auto done = device_->write(entries_beside(job, v1::Update::INSERT)); !done) return done;
+  return device_->write({job_entry(job, v1::Update::INSERT)});
+}
+
+bool PipelineSwitch::delete_entries(const Job& job) {
+  return device_->remove({job_entry(job, v1::Update::DELETE)}).has_value() &&
+         device_->remove(entries_beside(job, v1::Update::DELETE)).has_value();
+}
+
+std::vector<v1::Update> PipelineSwitch::entries_beside(const Job& job,
+                                                       v1::Update::Type type) const {
   std::vector<v1::Update> updates;
   updates.push_back(program_.update(type, kFirstJobGroup + job.index, {}));
   for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
     updates.push_back(sender_entry(job, worker, type));
-    if (type == v1::Update::DELETE && job.workers[worker].place) {
+    if (type == v1::Update::DELETE) {
       updates.push_back(program_.update(type, Table::workers, {job.index, worker}));
     }
   }
-  updates.push_back(job_entry(job, type));
-  if (type == v1::Update::DELETE) std::reverse(updates.begin(), updates.end());
   return updates;
 }
 
@@ -240,22 +272,27 @@ void PipelineSwitch::hear_digests(const v1::DigestList& list) {
 }
 
 // A station that speaks at another port has moved there. What does not fit into the table is sent
-// to all ports.
+// to all ports. After an error the next note of the station is the next attempt.
 void PipelineSwitch::learn(const StationNote& note) {
   if ((note.mac & kGroupBit) != 0) return;
-  const auto found = stations_.find(note.mac);
-  if (found == stations_.end()) {
-    if (stations_.size() == kStationsMax) return;
-    stations_[note.mac] = note.port;
-    write({program_.update(v1::Update::INSERT, Table::stations, {note.mac}, {note.port}),
-           program_.update(v1::Update::INSERT, Table::sources, {note.mac, note.port})});
-    return;
+  const auto entries = [&](v1::Update::Type type, std::uint32_t port) {
+    const bool has_data = type == v1::Update::INSERT;
+    return std::vector<v1::Update>{has_data
+                                       ? program_.update(type, Table::stations, {note.mac}, {port})
+                                       : program_.update(type, Table::stations, {note.mac}),
+                                   program_.update(type, Table::sources, {note.mac, port})};
+  };
+  if (const auto found = stations_.find(note.mac); found != stations_.end()) {
+    if (found->second == note.port) return;
+    if (!device_->remove(entries(v1::Update::DELETE, found->second))) return;
+    stations_.erase(found);
   }
-  const std::uint32_t before = std::exchange(found->second, note.port);
-  if (before == note.port) return;
-  write({program_.update(v1::Update::MODIFY, Table::stations, {note.mac}, {note.port}),
-         program_.update(v1::Update::DELETE, Table::sources, {note.mac, before}),
-         program_.update(v1::Update::INSERT, Table::sources, {note.mac, note.port})});
+  if (stations_.size() == kStationsMax) return;
+  if (write(entries(v1::Update::INSERT, note.port))) {
+    stations_[note.mac] = note.port;
+  } else {
+    static_cast<void>(device_->remove(entries(v1::Update::DELETE, note.port)));
+  }
 }
 
 void PipelineSwitch::learn(const WorkerNote& note) {
@@ -276,15 +313,31 @@ void PipelineSwitch::learn(const WorkerNote& note) {
     replica.set_egress_port(job.workers[worker].place->port);
     replica.set_instance(static_cast<std::uint32_t>(worker));
   }
-  write({program_.update(type, Table::workers, {job.index, note.worker},
-                         {place.mac, ipv4_of(job.workers[note.worker].source), place.udp_port}),
-         program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers),
-         sender_entry(job, note.worker, v1::Update::MODIFY)});
+  const bool is_written =
+      write({program_.update(type, Table::workers, {job.index, note.worker},
+                             {place.mac, ipv4_of(job.workers[note.worker].source), place.udp_port}),
+             program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers),
+             sender_entry(job, note.worker, v1::Update::MODIFY)});
+  if (is_written) return;
+  // The worker's next note is the next attempt.
+  known.reset();
+  static_cast<void>(device_->remove(
+      {program_.update(v1::Update::DELETE, Table::workers, {job.index, note.worker})}));
 }
 
-void PipelineSwitch::write(const std::vector<v1::Update>& updates) {
-  if (const base::Attempt<void> done = device_->write(updates); !done) {
-    io::log(status::LogLevel::warn, "p4_device", {{"error", done.error()}});
+bool PipelineSwitch::write(const std::vector<v1::Update>& updates) {
+  const base::Attempt<void> done = device_->write(updates);
+  if (!done) io::log(status::LogLevel::warn, "p4_device", {{"error", done.error()}});
+  return done.has_value();
+}
+
+void PipelineSwitch::write_again() {
+  const base::Instant now = io::monotonic_now();
+  if (now < again_at_ || !device_->why_lost().empty()) return;
+  again_at_ = now + kAgain;
+  std::erase_if(forgotten_, [this](const Job& job) { return delete_entries(job); });
+  for (auto& [number, job] : jobs_) {
+    if (job.end) mark_ended(job);
   }
 }
 
@@ -295,17 +348,17 @@ site::SwitchStatus PipelineSwitch::status() {
   status.jobs = registrar_->status();
   status.slots = options_.slots;
   for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
-  if (const auto counters = device_->read(program_.all_verdicts())) {
-    for (const v1::Entity& entity : *counters) {
-      const auto index = static_cast<std::size_t>(entity.counter_entry().index().index());
-      if (index >= core::VerdictCounters{}.size()) continue;
-      status.packets[index] =
-          static_cast<std::uint64_t>(entity.counter_entry().data().packet_count());
-    }
+  const auto counters = device_->read(program_.all_verdicts());
+  const std::lock_guard lock(sending_);
+  if (counters) counted_ = {};  // else those of the last time
+  for (const v1::Entity& entity : counters.value_or(std::vector<v1::Entity>())) {
+    const std::int64_t index = entity.counter_entry().index().index();
+    const std::int64_t packets = entity.counter_entry().data().packet_count();
+    if (index < 0 || index >= static_cast<std::int64_t>(core::VerdictCounters{}.size())) continue;
+    counted_[static_cast<std::size_t>(index)] =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(packets, 0));
   }
-  const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < heard_.size(); ++i) status.packets[i] += heard_[i];
-  status.packets[site::count_index(site::PlaneVerdict::answered_probe)] = probes_;
+  for (std::size_t i = 0; i < heard_.size(); ++i) status.packets[i] = counted_[i] + heard_[i];
   return status;
 }
 

@@ -13,8 +13,8 @@
 // go. Until a worker has sent its first packet, such answers miss it, and it asks.
 //
 // One thread owns a switch and calls watch(). The control plane's threads call the methods of
-// control::Plane. The device's thread calls those of DeviceListener. Registers are read without the
-// mutex, because that thread brings the answers.
+// control::Plane. The device's thread calls those of DeviceListener. Registers are read without
+// mutex_, because that thread brings the answers. A job is not forgotten while a packet is heard.
 #pragma once
 
 #include <atomic>
@@ -41,9 +41,13 @@
 
 namespace infold::p4 {
 
+// That of an Ethernet frame of the usual length.
+inline constexpr std::uint32_t kDatagramBytesMax = 1472;
+
 struct PipelineSwitchOptions {
   io::SocketAddress listen;   // an IPv4 address of this host that workers reach through the device
   io::SocketAddress control;  // unset: the same, over TCP
+  std::uint32_t datagram_bytes_max = kDatagramBytesMax;
   DeviceOptions device;
   std::vector<std::uint32_t> ports;  // of the device, that packets to unknown stations go to
   std::uint32_t slots = kSlotsMax;   // of all jobs together
@@ -60,7 +64,8 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   control::ControlServer::Budget control_budget() const { return control_->budget(); }
   site::SwitchStatus status();  // from any thread
 
-  // Serves the packets that are for this host, for at most this long.
+  // Serves the packets that are for this host, for at most this long. Writes again what the device
+  // has refused, or has not answered.
   void watch(base::Duration duration);
   std::string why_lost() const { return device_->why_lost(); }
 
@@ -112,24 +117,32 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   void hear_packet(const v1::PacketIn& packet) override { registers_.hear(packet); }
   void hear_digests(const v1::DigestList& list) override;
 
-  // The methods below require that mutex_ is held.
+  // These require that mutex_ is held.
   control::Answer<Job*> make_job(const control::JobTerms& terms);
-  std::vector<v1::Update> entries_of(const Job& job, v1::Update::Type type) const;
+  std::vector<v1::Update> entries_beside(const Job& job, v1::Update::Type type) const;
+  base::Attempt<void> insert_entries(const Job& job);
+  bool delete_entries(const Job& job);
+  void forget(std::uint16_t number);
+  void write_again();
   v1::Update job_entry(const Job& job, v1::Update::Type type) const;
   v1::Update sender_entry(const Job& job, std::uint8_t worker, v1::Update::Type type) const;
   void learn(const StationNote& note);
   void learn(const WorkerNote& note);
-  void write(const std::vector<v1::Update>& updates);  // logs what the device refuses
+  bool write(const std::vector<v1::Update>& updates);  // logs what the device refuses
   void mark_ended(Job& job);
   void tell_all(Job& job, const core::Abort& abort);
+
   void tell(const Job& job, std::uint8_t worker, const io::SocketAddress& to);
 
-  // Packets for the host.
+  // Packets for the host. These take the mutexes that they need.
   void hear(const io::UdpSocket::Arrival& arrival);
-  core::Verdict verdict_on(const io::SocketAddress& from, const core::Packet& packet);
+  void count_stray(const io::SocketAddress& from);
+  // None: it came past the pipeline.
+  std::optional<core::Verdict> verdict_on(const io::SocketAddress& from,
+                                          const core::Packet& packet);
   core::Verdict hear_abort(const io::SocketAddress& from, const core::Packet& packet,
                            const Job& job);
-  core::Verdict look_for_mismatch(const core::Header& header, const Job& job);
+  std::optional<core::Verdict> look_for_mismatch(const core::Header& header, const Job& job);
   void take_out(const Job& job, const core::Header& header, const RegisterView& view);
   std::optional<Job> find_job(const core::Header& header);
   std::optional<RegisterView> view_of(const Job& job, const core::Header& header);
@@ -139,11 +152,15 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   const Program program_;
   Registers registers_{program_};
   std::unique_ptr<Device> device_;
-  std::mutex mutex_;                                 // of all below, and of the socket's sending
+  std::mutex hearing_;                               // taken before mutex_
+  std::mutex mutex_;                                 // of the next four
   std::map<std::uint16_t, Job> jobs_;                // by number
+  std::vector<Job> forgotten_;                       // of which the device may still have entries
+  base::Instant again_at_;                           // when to write again what failed
   std::map<std::uint64_t, std::uint32_t> stations_;  // ports of MAC addresses
-  core::VerdictCounters heard_{};                    // packets for the host
-  std::uint64_t probes_ = 0;
+  std::mutex sending_;                               // of all below to the socket; taken last
+  site::PacketCounts heard_{};                       // packets for the host
+  site::PacketCounts counted_{};                     // by the pipeline, when it was last read
   io::ProbeEcho echo_;
   io::UdpSocket socket_;
   std::unique_ptr<control::Registrar> registrar_;

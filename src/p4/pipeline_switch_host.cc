@@ -8,12 +8,16 @@
 
 #include "core/packet/packet.h"
 #include "io/host/clock.h"
+#include "io/host/log.h"
 #include "p4/pipeline_switch.h"
 
 namespace infold::p4 {
 namespace {
 
 using core::Verdict;
+
+// A few may have been on their way when their job started.
+constexpr std::uint64_t kStraysOfStarts = 8;
 
 std::uint32_t copy_of(std::uint32_t first_slot, const core::Header& header) {
   return (first_slot + header.slot) * 2 + (header.round & 1);
@@ -30,26 +34,44 @@ core::ChunkSignature signature_of(const RegisterView& view) {
 void PipelineSwitch::watch(base::Duration duration) {
   socket_.wait(io::monotonic_now() + duration);
   for (const io::UdpSocket::Arrival& arrival : socket_.receive()) hear(arrival);
+  // The device's thread has the mutex while it waits for the device.
+  if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) write_again();
 }
 
 void PipelineSwitch::hear(const io::UdpSocket::Arrival& arrival) {
   if (io::is_probe(arrival.datagram)) {
-    const std::lock_guard lock(mutex_);
-    ++probes_;
+    const std::lock_guard lock(sending_);
+    ++heard_[site::count_index(site::PlaneVerdict::answered_probe)];
     echo_.send(socket_, *arrival.from, arrival.datagram);
     return;
   }
+  const std::lock_guard turn(hearing_);
   core::Packet packet;
   const bool is_packet =
       core::parse_at_aggregator(arrival.datagram, packet) == core::Malformed::none;
-  const Verdict verdict =
+  const std::optional<Verdict> verdict =
       is_packet ? verdict_on(*arrival.from, packet) : Verdict::dropped_malformed;
-  const std::lock_guard lock(mutex_);
-  ++heard_[static_cast<std::size_t>(verdict)];
+  const std::lock_guard lock(sending_);
+  if (verdict) {
+    ++heard_[site::count_index(*verdict)];
+  } else {
+    count_stray(*arrival.from);
+  }
+}
+
+void PipelineSwitch::count_stray(const io::SocketAddress& from) {
+  std::uint64_t& strays = heard_[site::count_index(site::PlaneVerdict::dropped_stray)];
+  if (++strays != kStraysOfStarts) return;
+  io::log(status::LogLevel::warn, "p4_strays",
+          {{"from", from.host_text()},
+           {"error",
+            "packets come past the P4 pipeline, by another network, in fragments, with VLAN tags "
+            "or IP options; they are not summed"}});
 }
 
 // The checks are the pipeline's once more: ABORT passes only some of them there.
-Verdict PipelineSwitch::verdict_on(const io::SocketAddress& from, const core::Packet& packet) {
+std::optional<Verdict> PipelineSwitch::verdict_on(const io::SocketAddress& from,
+                                                  const core::Packet& packet) {
   const core::Header& header = packet.header;
   const std::optional<Job> job = find_job(header);
   if (!job) return Verdict::dropped_foreign_job;
@@ -64,8 +86,7 @@ Verdict PipelineSwitch::verdict_on(const io::SocketAddress& from, const core::Pa
     tell(*job, header.worker, from);
     return Verdict::answered_ended;
   }
-  const bool contributes = header.kind == core::Kind::add || header.kind == core::Kind::skip;
-  return contributes ? look_for_mismatch(header, *job) : Verdict::dropped_foreign_job;
+  return look_for_mismatch(header, *job);
 }
 
 Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Packet& packet,
@@ -91,25 +112,22 @@ Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Pa
   return is_first ? Verdict::job_ended : Verdict::answered_ended;
 }
 
-// The pipeline has counted the contribution, and has not summed it. The entry of an ended
-// job keeps the slot as it is. Then the slot is made as if the contribution had not come. A packet
-// that reached this host for another reason differs in nothing, or was not counted: its worker
-// sends it again.
-Verdict PipelineSwitch::look_for_mismatch(const core::Header& header, const Job& job) {
-  const auto is_counted = [&](const RegisterView& view) {
-    const std::uint32_t bit = job.bit_of(header.worker);
-    const bool is_open = view.open == header.round && (view.seen & bit) != 0;
-    const bool was_last = view.open == header.round + 1 && view.seen == 0 &&
-                          !(view.is_complete && view.round == header.round);
-    return (is_open || was_last) && signature_of(view) != header.signature;
-  };
+// The pipeline has counted the contribution and has spoiled the chunk, so all packets of the
+// chunk come here until the job has ended. The entry of an ended job keeps the slot as it is. Then
+// the slot is made as if the contribution had not come.
+std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& header,
+                                                         const Job& job) {
   std::optional<RegisterView> view = view_of(job, header);
-  if (!view || !is_counted(*view)) return Verdict::dropped_foreign_job;
+  if (!view) return Verdict::dropped_stale_round;
+  if (view->state != CopyState::spoiled || view->round != header.round) return std::nullopt;
+  // The rank whose call differs from the first one repeats its packet, too.
+  if (signature_of(*view) == header.signature) return Verdict::dropped_stale_round;
   {
     const std::lock_guard lock(mutex_);
     const auto found = jobs_.find(header.job);
-    if (found == jobs_.end() || found->second.end) return Verdict::dropped_foreign_job;
+    if (found == jobs_.end() || found->second.end) return Verdict::dropped_stale_round;
     mark_ended(found->second);
+    if (!found->second.has_ended) return Verdict::dropped_stale_round;
   }
   view = view_of(job, header);
   core::Abort abort = {core::AbortReason::stopped, 0, 0, {}, {}};
@@ -120,7 +138,7 @@ Verdict PipelineSwitch::look_for_mismatch(const core::Header& header, const Job&
   }
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(header.job);
-  if (found == jobs_.end()) return Verdict::dropped_foreign_job;
+  if (found == jobs_.end()) return Verdict::dropped_stale_round;
   tell_all(found->second, abort);
   return Verdict::job_ended;
 }
@@ -130,8 +148,10 @@ void PipelineSwitch::take_out(const Job& job, const core::Header& header,
   std::uint32_t seen = view.seen;
   if (view.open != header.round) seen = job.all_bits();  // it was the last one
   seen &= ~job.bit_of(header.worker);
-  static_cast<void>(registers_.run(
-      *device_, {{.copy = view.copy, .writes_slot = true, .open = header.round, .seen = seen}}));
+  static_cast<void>(registers_.run(*device_, {{.copy = copy_of(job.first_slot, header),
+                                               .writes_slot = true,
+                                               .open = header.round,
+                                               .seen = seen}}));
 }
 
 std::optional<PipelineSwitch::Job> PipelineSwitch::find_job(const core::Header& header) {
@@ -161,8 +181,8 @@ bool PipelineSwitch::some_chunk_waits_for(const Job& job, std::uint8_t worker) {
 }
 
 void PipelineSwitch::mark_ended(Job& job) {
-  if (std::exchange(job.has_ended, true)) return;
-  if (job.is_in_tables) write({job_entry(job, v1::Update::MODIFY)});
+  if (std::exchange(job.has_ended, true) || !job.is_in_tables) return;
+  if (!write({job_entry(job, v1::Update::MODIFY)})) job.has_ended = false;  // write_again() does it
 }
 
 // to every worker whose place is known. A worker that misses it asks, and hears it again.
@@ -188,6 +208,7 @@ void PipelineSwitch::tell(const Job& job, std::uint8_t worker, const io::SocketA
   core::write_header(header, datagram);
   core::write_abort(*job.end, datagram.data() + INFOLD_HEADER_BYTES);
   const std::array<io::SocketAddress, 1> only = {to};
+  const std::lock_guard lock(sending_);
   socket_.send(only, datagram);
   socket_.flush();
 }

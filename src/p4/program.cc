@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "core/adder/adder.h"
 
 namespace infold::p4 {
 namespace {
@@ -48,7 +49,7 @@ constexpr std::array<std::string_view, 2> kDigestNames = {"station_note_t", "wor
 constexpr std::array<std::string_view, 6> kFieldsOut = {"ticket", "copy", "writes",
                                                         "open",   "seen", "round"};
 constexpr std::array<std::string_view, 9> kFieldsIn = {
-    "ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round", "is_complete"};
+    "ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round", "state"};
 constexpr std::uint64_t kWritesSlot = 1;
 constexpr std::uint64_t kWritesRound = 2;
 // An Ethernet frame of no type in use. The program looks at the header before it alone.
@@ -257,8 +258,10 @@ std::optional<RegisterView> Program::read_packet(const v1::PacketIn& packet) con
   }
   if (found != values.size()) return std::nullopt;
   const auto word = [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };
-  return RegisterView{word(0), word(1), word(2), word(3),     word(4),
-                      word(5), word(6), word(7), word(8) != 0};
+  if (values[8] > static_cast<std::uint64_t>(CopyState::spoiled)) return std::nullopt;
+  return RegisterView{word(0), word(1), word(2),
+                      word(3), word(4), word(5),
+                      word(6), word(7), static_cast<CopyState>(values[8])};
 }
 
 std::vector<StationNote> Program::stations(const v1::DigestList& list) const {
@@ -278,6 +281,7 @@ std::vector<WorkerNote> Program::workers(const v1::DigestList& list) const {
   for (const v1::P4Data& data : list.data()) {
     const std::vector<std::uint64_t> numbers = members_of(data);
     if (numbers.size() != 5 || numbers[4] > kPortMax) continue;
+    if (numbers[0] >= kJobsMax || numbers[1] >= core::kAdderWorkersMax) continue;
     notes.push_back({static_cast<std::uint16_t>(numbers[0]), static_cast<std::uint8_t>(numbers[1]),
                      numbers[2], static_cast<std::uint16_t>(numbers[3]),
                      static_cast<std::uint32_t>(numbers[4])});

@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kElementsMax = 64;
 inline constexpr std::uint32_t kStationsMax = 1024;
 inline constexpr std::uint32_t kFloodGroup = 1;
 inline constexpr std::uint32_t kFirstJobGroup = 2;  // and one for each job after it
-inline constexpr std::uint32_t kPortMax = 510;      // the next one is the controller's
+inline constexpr std::uint32_t kPortMax = 509;      // 510 is the controller's, and 511 drops
 
 enum class Table : std::uint8_t { addresses, jobs, senders, workers, stations, sources, count_ };
 enum class DigestKind : std::uint8_t { station, worker, count_ };
@@ -54,9 +54,12 @@ struct RegisterTask {
   bool writes_slot = false;
   std::uint32_t open = 0;
   std::uint32_t seen = 0;
-  bool writes_round = false;  // and the copy is not complete
+  bool writes_round = false;  // and the state is not_complete
   std::uint32_t round = 0;
 };
+
+// As p4/types.p4 has it.
+enum class CopyState : std::uint8_t { not_complete, complete, spoiled };
 
 // The registers as the task's packet has left them.
 struct RegisterView {
@@ -68,7 +71,7 @@ struct RegisterView {
   std::uint32_t shape = 0;
   std::uint32_t first_worker = 0;
   std::uint32_t round = 0;
-  bool is_complete = false;
+  CopyState state = CopyState::not_complete;
 };
 
 class Program {

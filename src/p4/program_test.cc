@@ -58,10 +58,12 @@ TEST(P4Program, ReadsOnlyMessagesThatAreWhole) {
     packet.add_metadata()->set_metadata_id(field);
     packet.mutable_metadata()->rbegin()->set_value(bytes_of(field));
   }
+  EXPECT_FALSE(program.read_packet(packet).has_value()) << "no such state";
+  packet.mutable_metadata()->rbegin()->set_value(bytes_of(2));
   const auto view = program.read_packet(packet);
   ASSERT_TRUE(view.has_value());
   EXPECT_EQ(view->ticket, program.fields_in().front());
-  EXPECT_TRUE(view->is_complete);
+  EXPECT_EQ(view->state, CopyState::spoiled);
   packet.mutable_metadata()->RemoveLast();
   EXPECT_FALSE(program.read_packet(packet).has_value());
 

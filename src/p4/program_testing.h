@@ -108,9 +108,9 @@ inline v1::ForwardingPipelineConfig test_program() {
   give_name(*info.mutable_digests(), ++id, "station_note_t");
   give_name(*info.mutable_digests(), ++id, "worker_note_t");
   add_header(info, ++id, "packet_out", {"ticket", "copy", "writes", "open", "seen", "round"});
-  add_header(info, ++id, "packet_in",
-             {"ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round",
-              "is_complete"});
+  add_header(
+      info, ++id, "packet_in",
+      {"ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round", "state"});
   return config;
 }
 

@@ -41,6 +41,7 @@ base::Attempt<std::vector<RegisterView>> Registers::run(Device& device,
 base::Attempt<void> Registers::run_window(Device& device, std::span<const RegisterTask> tasks) {
   std::unique_lock lock(mutex_);
   first_ticket_ += kWindow;
+  tickets_ = tasks.size();
   heard_.clear();
   for (int tries = 0; heard_.size() < tasks.size();) {
     if (const std::string lost = device.why_lost(); !lost.empty()) return base::cannot(lost);
@@ -74,7 +75,7 @@ void Registers::hear(const v1::PacketIn& packet) {
   const std::optional<RegisterView> view = program_.read_packet(packet);
   if (!view) return;
   const std::lock_guard lock(mutex_);
-  if (view->ticket - first_ticket_ >= kWindow) return;
+  if (view->ticket - first_ticket_ >= tickets_) return;
   if (heard_.emplace(view->ticket, *view).second) changed_.notify_all();
 }
 

@@ -26,8 +26,9 @@ class Registers {
  public:
   explicit Registers(const Program& program) : program_(program) {}
 
-  // What each task's packet found, in the order of the tasks. Any thread but the device's own may
-  // call it. Two calls at a time take turns.
+  // What each task's packet found, in the order of the tasks. A repeat may still be on its way: the
+  // answer to another call comes behind it. Any thread but the device's own may call it. Two calls
+  // at a time take turns.
   base::Attempt<std::vector<RegisterView>> run(Device& device,
                                                const std::vector<RegisterTask>& tasks);
   // From the device's thread.
@@ -42,6 +43,7 @@ class Registers {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint32_t first_ticket_ = 1;               // of this window
+  std::size_t tickets_ = 0;                      // likewise
   std::map<std::uint32_t, RegisterView> heard_;  // by ticket, likewise
 };
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Gives the P4 program on BMv2 the packets of infold_p4_packets. It must send what core::Adder
-sends, and count the same verdicts. The same program without the round check must not. All workers
-are at one port of the switch, and the host is at another.
+sends, and count the same verdicts; a drop may count for another reason. Frames that are shorter
+than their headers say must be dropped. The same program without the round check must not send the
+same. All workers are at one port of the switch, and the host is at another.
 
 Usage: bmv2_test.py PROGRAM [SCENARIOS]    (infold_p4_packets; default 20)
 
@@ -32,7 +33,7 @@ ELSEWHERE = bytes((10, 0, 1, 1))
 THRIFT_PORT = 9190
 START_S = 120
 ANSWER_S = 2
-ABORT = 6
+ADD, ABORT = 1, 6
 FIRST_KIND_DOWN = 8
 # As core::Verdict and p4/types.p4 number them.
 COMPLETED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB, TO_HOST = 1, 6, 7, 8, 9, 255
@@ -217,7 +218,7 @@ class Job:
 class Replay:
     def __init__(self, switch, workers, host):
         self.switch, self.workers, self.host = switch, workers, host
-        self.job, self.is_over = None, False
+        self.job, self.last_dropped = None, None
         self.packets = 0
 
     def counters(self, wanted):
@@ -227,8 +228,6 @@ class Replay:
 
     def deliver(self, side, datagram, verdict, sent):
         """Raises AssertionError at the first difference."""
-        if self.is_over:
-            return
         kind = datagram[1] & 0xF if len(datagram) >= 32 else 0
         worker = datagram[3] if kind and datagram[3] < len(self.job.ranks) else 0
         source = ip_of(worker) if side == "worker" else ELSEWHERE
@@ -240,12 +239,19 @@ class Replay:
             numbers = range(len(self.job.ranks)) if to == "all" else [int(to)]
             expected += [(ip_of(each), port_of(each), answer) for each in numbers]
         wanted = TO_HOST if is_for_host else verdict
+        frame = make_frame(datagram, worker, source)
         before = self.counters(wanted)
-        self.workers.received(), self.host.received()
-        self.workers.send(make_frame(datagram, worker, source))
+        late = self.workers.received(), self.host.received()
+        if late[0] or any(each != self.last_dropped for each in late[1]):
+            raise AssertionError(f"after {self.packets} packets: unwanted frames {late}")
+        # Some of these the host drops, not the program.
+        self.last_dropped = frame if verdict in DROPPED else None
+        self.workers.send(frame)
         answers, at_host, after = [], [], before
         deadline = time.monotonic() + ANSWER_S
-        while time.monotonic() < deadline and (after == before or len(answers) < len(expected)):
+        wanted_at_host = 1 if is_for_host else 0
+        while time.monotonic() < deadline and (after == before or len(answers) < len(expected) or
+                                               len(at_host) < wanted_at_host):
             answers += self.workers.received()
             at_host += self.host.received()
             after = self.counters(wanted)
@@ -256,14 +262,14 @@ class Replay:
         # What has no header is the host's.
         is_counted = after[0] == before[0] + 1 or (verdict in DROPPED and after != before) or \
             (verdict in DROPPED and kind >= FIRST_KIND_DOWN)
-        if found != sorted(expected) or not is_counted:
+        is_at_host = at_host == [frame] or (not is_for_host and at_host == []) or \
+            (verdict in DROPPED and at_host == [frame])
+        if found != sorted(expected) or not is_counted or not is_at_host:
             raise AssertionError(f"after {self.packets} packets: {datagram.hex()}\n  verdict "
                                  f"{verdict}\n  wanted {expected}\n  got {found}, {len(at_host)} "
                                  f"at the host, counters {before} {after}")
         if verdict == JOB_ENDED and kind == ABORT:
             self.job.end()
-        elif verdict == JOB_ENDED:
-            self.is_over = True  # what follows needs the controller's repair of the slot
 
     def run(self, lines):
         pending = None
@@ -275,7 +281,6 @@ class Replay:
             if word == "job":
                 number, epoch, slots, elements, *ranks = map(int, rest)
                 self.job = Job(self.switch, number, epoch, slots, elements, ranks)
-                self.is_over = False
             elif word == "in":
                 pending = [rest[0], bytes.fromhex(rest[1]), None, []]
             elif word == "verdict":
@@ -286,17 +291,36 @@ class Replay:
             self.deliver(*pending)
 
 
+def packet(kind, *elements):
+    """Of the only rank of a job. Elements of i16."""
+    return struct.pack(f">BBBBHHIIHBBIHHI{len(elements)}H", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1,
+                       len(elements), 1, 0, 0, 1, 1, digest_of(0), *elements)
+
+
+def send_frames_that_are_too_short(replay):
+    """Nothing is summed of them: what the frame does not have would be another packet's."""
+    replay.job = Job(replay.switch, 7, 1, 1, ELEMENTS, [0])
+    before = replay.counters(MALFORMED)[0]
+    for missing in (2, 3, 40):
+        frame = make_frame(packet(ADD, *range(24)), 0, ip_of(0))[:-missing]
+        udp = frame[34:40] + bytes(2) + frame[42:]
+        pseudo = frame[26:34] + struct.pack(">HH", 17, 8 + 32 + 48)  # the length of the whole
+        replay.workers.send(frame[:40] + wide(checksum_of(pseudo + udp) or 0xFFFF, 2) + frame[42:])
+    deadline = time.monotonic() + ANSWER_S
+    while replay.counters(MALFORMED)[0] < before + 3 and time.monotonic() < deadline:
+        pass
+    frames = replay.workers.received()
+    if replay.counters(MALFORMED)[0] != before + 3 or frames:
+        raise AssertionError(f"too short frames: {replay.counters(MALFORMED)}, {frames}")
+
+
 def send_a_result_whose_checksum_is_zero(replay):
     """It goes as 0xFFFF. A worker drops a packet without a checksum, each time that it comes."""
-    replay.job, replay.is_over = Job(replay.switch, 7, 1, 1, ELEMENTS, [0]), False
-
-    def packet(kind, element):
-        return struct.pack(">BBBBHHIIHBBIHHIH", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1, 1, 1, 0, 0, 1,
-                           1, digest_of(0), element)
+    replay.job = Job(replay.switch, 7, 1, 1, ELEMENTS, [0])
     ports = struct.pack(">HHHH", HOST_PORT, port_of(0), 8 + 34, 0)
     element = next(each for each in range(1 << 16)
                    if udp_sum(HOST_IP + ip_of(0), ports + packet(FIRST_KIND_DOWN, each)) == 0)
-    replay.deliver("worker", packet(1, element), COMPLETED,
+    replay.deliver("worker", packet(ADD, element), COMPLETED,
                    [("all", packet(FIRST_KIND_DOWN, element))])
 
 
@@ -310,6 +334,7 @@ def replayed(printed, ports, *definitions):
         try:
             replay = Replay(switch, *ports)
             replay.run(printed.splitlines())
+            send_frames_that_are_too_short(replay)
             send_a_result_whose_checksum_is_zero(replay)
         finally:
             switch.process.kill()

@@ -97,10 +97,12 @@ class Lab:
         return switch
 
     def start_ranks(self, nodes, *words):
-        return [self.start(node, *words, "--switch",
-                           f"{network.address(network.SWITCH)}:7700", "--rank", str(rank),
-                           "--world", str(len(nodes)), "--job", f"from-{nodes[0]}")
-                for rank, node in enumerate(nodes)]
+        return [self.start_rank(rank, nodes, *words) for rank in range(len(nodes))]
+
+    def start_rank(self, rank, nodes, *words):
+        return self.start(nodes[rank], *words, "--switch",
+                          f"{network.address(network.SWITCH)}:7700", "--rank", str(rank),
+                          "--world", str(len(nodes)), "--job", f"from-{nodes[0]}")
 
     def entries(self):
         said = subprocess.run(
@@ -134,6 +136,17 @@ def nothing_is_left(lab):
     while (counts := lab.entries()) != {**dict.fromkeys(TABLES, 0), "groups": 1}:
         check(time.monotonic() < deadline, counts)
         time.sleep(0.2)
+
+
+def calls_that_differ_end_the_job_of_all(lab):
+    """One rank sums another size. Two of the others would complete the chunk without it."""
+    for _ in range(3):
+        ranks = [lab.start_rank(rank, [0, 1, 2], "bench", "allreduce", "--bytes", size, "--dtype",
+                                "i32", "--iterations", "1000000", "--deadline", "120")
+                 for rank, size in enumerate(("3KB", "4KB", "3KB"))]
+        for rank in ranks:
+            said = ended(rank, 1)
+            check("1000 elements" in said and "750 elements" in said, said)
 
 
 def a_killed_rank_ends_its_job_alone(lab):
@@ -188,6 +201,7 @@ def main():
         with Lab(sys.argv[1], folder) as lab:
             switch = lab.start_switch()
             for test in (results_are_those_of_the_reference, two_jobs_run_at_once, nothing_is_left,
+                         calls_that_differ_end_the_job_of_all, nothing_is_left,
                          a_killed_rank_ends_its_job_alone):
                 test(lab)
                 print(f"{test.__name__}: ok", flush=True)

@@ -65,7 +65,7 @@ class PrintedPlane final : public Plane {
 
  private:
   std::uint32_t elements_max_;
-  AdderPlane plane_;
+  AdderPlane plane_{core::Adder::Controller::hears_too_late};
 };
 
 void print_vectors(PrintedPlane& plane) {

@@ -46,7 +46,7 @@ control VerifyChecksums(inout headers_t headers, inout metadata_t metadata) {
 control UpdateChecksums(inout headers_t headers, inout metadata_t metadata) {
   apply {
     update_checksum(
-        headers.ipv4.isValid() && headers.infold.isValid(),
+        metadata.verdict <= verdict_t.answered_pending,
         { headers.ipv4.version, headers.ipv4.words, headers.ipv4.service, headers.ipv4.bytes,
           headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
           headers.ipv4.protocol, headers.ipv4.from, headers.ipv4.to },
@@ -80,7 +80,7 @@ control Sum(inout headers_t headers, inout metadata_t metadata,
     headers.view.shape = metadata.chunk.shape;
     headers.view.first_worker = metadata.chunk.first;
     headers.view.round = metadata.chunk.round;
-    headers.view.is_complete = (bit<8>)metadata.chunk.is_complete;
+    headers.view.state = (bit<8>)metadata.chunk.state;
     headers.task.setInvalid();
     standard.egress_spec = CONTROLLER_PORT;
   }

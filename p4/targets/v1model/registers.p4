@@ -54,16 +54,18 @@
   }
 
 // The copies of a slot begin with rounds 0 and -1.
-#define ROUND_REGISTER(array) register<bit<33>>(COPIES_MAX) array;
-#define ROUND_TOUCH(array, index, writes, packet_round, completes, round_, is_complete_) \
-  {                                                                                       \
-    bit<33> entry;                                                                        \
-    bit<32> first = index[0:0] == 1 ? 32w0xFFFFFFFF : 0;                                  \
-    array.read(entry, index);                                                             \
-    if (writes) entry = (packet_round ^ first) ++ (completes ? 1w1 : 0);                  \
-    array.write(index, entry);                                                            \
-    round_ = entry[32:1] ^ first;                                                         \
-    is_complete_ = entry[0:0];                                                            \
+#define ROUND_REGISTER(array) register<bit<34>>(COPIES_MAX) array;
+#define ROUND_TOUCH(array, index, begins, packet_round, spoils, completes, round_, state_) \
+  {                                                                                         \
+    bit<34> entry;                                                                          \
+    bit<32> first = index[0:0] == 1 ? 32w0xFFFFFFFF : 0;                                    \
+    array.read(entry, index);                                                               \
+    if (begins) entry = (packet_round ^ first) ++ NOT_COMPLETE;                             \
+    if (spoils) entry[1:0] = SPOILED;                                                       \
+    if (completes && entry[1:0] == NOT_COMPLETE) entry[1:0] = COMPLETE;                     \
+    array.write(index, entry);                                                              \
+    round_ = entry[33:2] ^ first;                                                           \
+    state_ = entry[1:0];                                                                    \
   }
 
 #define ELEMENT_REGISTER(array) register<bit<32>>(COPIES_MAX) array;

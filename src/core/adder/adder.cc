@@ -70,8 +70,9 @@ const char* adder_refusal(const AggregatorOptions& options) {
   return nullptr;
 }
 
-Adder::Adder(const AggregatorOptions& options)
+Adder::Adder(const AggregatorOptions& options, Controller controller)
     : options_(options),
+      controller_(controller),
       elements_max_(std::min(options.elements_max,
                              options.datagram_bytes_max - std::uint32_t{INFOLD_HEADER_BYTES})),
       slots_(kSlot, options.slot_count),
@@ -145,11 +146,10 @@ Verdict Adder::pass_through(const Packet& packet) {
   Pass pass;
   const Standing standing = stand(pass, header);
   const Chunk chunk = recall(pass, header, standing, copy);
-  if (standing.is_new && chunk.signature != header.signature) {
-    return end_for_mismatch(header, standing, chunk);
-  }
+  const bool is_spoiled = chunk.answer.is_of(header.round, CopyState::spoiled);
+  if (is_spoiled && !abort_) return hear_mismatch(header, standing, chunk);
   const bool adds = standing.is_new && header.kind == Kind::add;
-  const bool is_answer = chunk.answer.is_complete && chunk.answer.round == header.round;
+  const bool is_answer = chunk.answer.is_of(header.round, CopyState::complete);
   if (adds || is_answer) sum(pass, packet, chunk, adds, copy);
 
   if (is_answer) {
@@ -204,8 +204,8 @@ Adder::Chunk Adder::recall(Pass& pass, const Header& header, const Standing& sta
   const std::uint32_t shape = shapes_.write_if(pass, copy, standing.begins, header.signature.shape);
   chunk.signature = signature_of(format, shape);
   chunk.first = first_workers_.write_if(pass, copy, standing.begins, header.worker);
-  const bool fits = standing.is_new && chunk.signature == header.signature;
-  const bool adds = fits && header.kind == Kind::add;
+  chunk.fits = chunk.signature == header.signature;
+  const bool adds = standing.is_new && chunk.fits && header.kind == Kind::add;
   chunk.count = counts_.touch(pass, copy, [&](std::uint16_t& count) {
     if (standing.begins) count = 0;
     chunk.had_data = count > 0;
@@ -215,8 +215,14 @@ Adder::Chunk Adder::recall(Pass& pass, const Header& header, const Standing& sta
     if (standing.begins) digest = 0;
     return digest += adds ? header.contributors.digest : 0;
   });
-  chunk.answer = answers_.write_if(pass, copy, standing.begins || (standing.completes && fits),
-                                   {.round = header.round, .is_complete = standing.completes});
+  chunk.answer = answers_.touch(pass, copy, [&](Answer& answer) {
+    if (standing.begins) answer = {header.round, CopyState::not_complete};
+    if (standing.is_new && !chunk.fits) answer.state = CopyState::spoiled;
+    if (standing.completes && answer.state == CopyState::not_complete) {
+      answer.state = CopyState::complete;
+    }
+    return answer;
+  });
   chunk.last = last_workers_.write_if(pass, copy, standing.completes, header.worker);
   return chunk;
 }
@@ -300,13 +306,14 @@ std::uint64_t Adder::digest() const {
   for (std::size_t copy = 0; copy < options_.slot_count * std::size_t{2}; ++copy) {
     const Answer& answer = answers_[copy];
     const SlotState& slot = slots_[copy / 2];
-    digest.add(std::uint64_t{answer.round} << 1 | std::uint64_t{answer.is_complete});
+    const bool is_complete = answer.state == CopyState::complete;
+    digest.add(std::uint64_t{answer.round} << 2 | static_cast<std::uint64_t>(answer.state));
     // Of a copy that nobody has used, nothing else is read again.
-    if (!answer.is_complete && (slot.open != answer.round || slot.seen == 0)) continue;
+    if (!is_complete && (slot.open != answer.round || slot.seen == 0)) continue;
     const ChunkSignature signature = signature_of(formats_[copy], shapes_[copy]);
     digest.add(std::uint64_t{formats_[copy]} << 32 | shapes_[copy]);
     // Who came first is told in a mismatch, and who came last in the result.
-    const std::uint8_t told = answer.is_complete ? last_workers_[copy] : first_workers_[copy];
+    const std::uint8_t told = is_complete ? last_workers_[copy] : first_workers_[copy];
     digest.add(std::uint64_t{told} << 32 | counts_[copy]);
     digest.add(digests_[copy]);
     for (std::uint32_t i = 0; counts_[copy] > 0 && i < signature.elements; ++i) {

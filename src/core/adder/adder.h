@@ -15,7 +15,7 @@
 //   first       copy                  the worker that contributed first
 //   count       copy                  contributors
 //   digest      copy                  their digest
-//   answer      copy                  the round that the copy belongs to; whether it is complete
+//   answer      copy                  the round that the copy belongs to; what became of it
 //   last        copy                  the worker that completed it
 //   elements..  copy, one an element  the sum
 //
@@ -24,7 +24,9 @@
 // another one whether it completes the chunk. All else is answered from what is stored, or dropped.
 //
 // The end of a job, and ranks whose calls differ, are for the controller: a program beside the
-// pipeline that reads and writes registers. Here it acts before the next packet.
+// pipeline that reads and writes registers. It acts later than the pipeline. So a contribution that
+// differs spoils its chunk: nobody gets a result, and all packets of the chunk go to the controller
+// until it has acted.
 //
 // Pure, as core::Aggregator is: no clock, no I/O. A copy is an independent machine.
 #pragma once
@@ -64,8 +66,14 @@ class Adder {
   using To = Aggregator::To;
   using Transmit = Aggregator::Transmit;
 
+  enum class Controller : std::uint8_t {
+    acts_at_once,    // before the next packet
+    hears_too_late,  // about calls that differ: for tests of what the pipeline does meanwhile
+  };
+
   // Requires: no refusal. Ignores the arithmetic and the form of PENDING.
-  explicit Adder(const AggregatorOptions& options);
+  explicit Adder(const AggregatorOptions& options,
+                 Controller controller = Controller::acts_at_once);
 
   Verdict handle(const Packet& packet, Source source = {});
   Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
@@ -83,9 +91,11 @@ class Adder {
     std::uint32_t open = 1;
     std::uint32_t seen = 0;  // workers, by bits
   };
+  enum class CopyState : std::uint8_t { not_complete, complete, spoiled };
   struct Answer {
     std::uint32_t round = 0;
-    bool is_complete = false;
+    CopyState state = CopyState::not_complete;
+    bool is_of(std::uint32_t wanted, CopyState in) const { return round == wanted && state == in; }
   };
   // Where a packet's chunk stands.
   struct Standing {
@@ -98,6 +108,7 @@ class Adder {
   // A copy's chunk after the packet.
   struct Chunk {
     ChunkSignature signature;
+    bool fits = false;  // the packet's signature is the chunk's
     std::uint8_t first = 0;
     bool had_data = false;  // before the packet
     std::uint16_t count = 0;
@@ -117,7 +128,7 @@ class Adder {
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
 
   // The controller.
-  Verdict end_for_mismatch(const Header& header, const Standing& standing, const Chunk& chunk);
+  Verdict hear_mismatch(const Header& header, const Standing& standing, const Chunk& chunk);
   Verdict handle_abort(const Packet& packet);
   bool some_chunk_waits_for(std::uint8_t worker) const;
   void send_end(To to, std::uint8_t worker);
@@ -126,6 +137,7 @@ class Adder {
   std::uint32_t all_workers() const;
 
   AggregatorOptions options_;
+  Controller controller_;
   std::uint32_t elements_max_;
   RegisterArray<SlotState> slots_;
   RegisterArray<std::uint32_t> formats_;

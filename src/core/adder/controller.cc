@@ -17,8 +17,8 @@ void Adder::end(const Abort& abort) {
 
 // The slot counts the contribution already. It is made as if it had not come, because what the slot
 // says of the chunk decides about repeats after the end, too.
-Verdict Adder::end_for_mismatch(const Header& header, const Standing& standing,
-                                const Chunk& chunk) {
+Verdict Adder::hear_mismatch(const Header& header, const Standing& standing, const Chunk& chunk) {
+  if (controller_ == Controller::hears_too_late) return Verdict::job_ended;
   slots_[header.slot] = {.open = header.round, .seen = standing.seen};
   end({AbortReason::mismatch, options_.workers[header.worker].first,
        options_.workers[chunk.first].first, header.signature, chunk.signature});

@@ -34,7 +34,7 @@ std::string AdderPlane::configure(const PlaneJob& job) {
   const core::AggregatorOptions options = aggregator_options(job);
   if (const char* refusal = core::adder_refusal(options)) return refusal;
   names_by_ranges_ = !job.pending_bits;
-  adder_.emplace(options);
+  adder_.emplace(options, controller_);
   return "";
 }
 

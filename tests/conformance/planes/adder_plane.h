@@ -12,6 +12,9 @@ namespace infold::conformance {
 
 class AdderPlane final : public Plane {
  public:
+  explicit AdderPlane(core::Adder::Controller controller = core::Adder::Controller::acts_at_once)
+      : controller_(controller) {}
+
   std::string configure(const PlaneJob& job) override;
   void inject(std::span<const std::byte> datagram, From from = From::worker,
               std::uint16_t port = 1) override;
@@ -23,6 +26,7 @@ class AdderPlane final : public Plane {
   const std::vector<Outgoing>& sent() const { return sent_; }
 
  private:
+  core::Adder::Controller controller_;
   std::vector<Outgoing> sent_;
   bool names_by_ranges_ = true;
   std::optional<core::Adder> adder_;

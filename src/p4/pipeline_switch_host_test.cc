@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the controller does with the packets that the pipeline gives to its host.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "p4/pipeline_switch.h"
+#include "p4/pipeline_switch_testing.h"
+
+namespace infold::p4 {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST_F(PipelineSwitchTest, AnEndReachesTheWorkersThatAreKnown) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  learn_workers(0);
+  switch_->end_job(7, {core::AbortReason::lost, 1, 1, {}, {}});
+  EXPECT_EQ(device_.entries(Table::jobs)[FakeDevice::Keys{7}].back(), 1U);
+  for (std::uint8_t worker = 0; worker < 2; ++worker) {
+    const std::optional<core::Abort> heard = heard_by(worker, kLong);
+    ASSERT_TRUE(heard.has_value());
+    EXPECT_EQ(heard->reason, core::AbortReason::lost);
+    EXPECT_EQ(heard->rank, 1);
+  }
+  // The pipeline gives packets of open chunks to the host then.
+  send_add(1, add_of(7, 1));
+  EXPECT_TRUE(serve_until(core::Verdict::answered_ended));
+  EXPECT_TRUE(heard_by(1, kLong).has_value());
+}
+
+TEST_F(PipelineSwitchTest, ARankThatLeavesEndsTheJobOnlyForThoseWhoWait) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  learn_workers(0);
+  send_abort(7, 0, core::AbortReason::left);
+  ASSERT_TRUE(serve_until(core::Verdict::job_ended));
+  EXPECT_TRUE(heard_by(0, kLong).has_value());
+  EXPECT_FALSE(heard_by(1, base::milliseconds(50)).has_value());
+
+  ASSERT_TRUE(switch_->start_job(terms_of(8)).has_value());
+  device_.tell(WorkerNote{1, 1, 5, workers_[1]->local_address().port(), 2});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  device_.set_slot(6, {.open = 1, .seen = 0b10, .copies = {}});  // worker 1 waits for worker 0
+  send_abort(8, 0, core::AbortReason::left);
+  ASSERT_TRUE(serve_until(core::Verdict::job_ended, 2));
+  EXPECT_TRUE(heard_by(0, kLong).has_value());
+  EXPECT_TRUE(heard_by(1, kLong).has_value());
+}
+
+TEST_F(PipelineSwitchTest, CallsThatDifferEndTheJobAndTheSlotForgetsTheSecond) {
+  const core::Header first = add_of(7, 1);
+  const core::Header other = add_of(7, 0, 2);
+  const std::uint32_t format = std::uint32_t{first.signature.elements} << 16 |
+                               std::uint32_t{first.signature.format} << 8 |
+                               first.signature.operation;
+  // The contribution that differs is the last one, or one of several.
+  for (const std::uint32_t world : {2U, 3U}) {
+    ASSERT_TRUE(switch_->start_job(terms_of(7, 4, world)).has_value());
+    learn_workers(0);
+    FakeDevice::Slot slot = {.open = world == 2 ? 2U : 1U, .seen = world == 2 ? 0U : 0b011U};
+    slot.copies[1] = {.format = format, .first_worker = 1, .round = 1, .state = CopyState::spoiled};
+    device_.set_slot(0, slot);
+    // The first one waits for its result. The other one has lost its packet, and asks.
+    send_add(1, first);
+    ASSERT_TRUE(serve_until(core::Verdict::dropped_stale_round, world - 1));
+    EXPECT_EQ(device_.entries(Table::jobs)[FakeDevice::Keys{7}].back(), 0U);
+    core::Header query = other;
+    query.kind = core::Kind::query;
+    query.contributors = {};
+    send(0, world == 2 ? query : other,
+         std::vector<std::byte>(world == 2 ? 0 : std::size_t{4} * other.signature.elements));
+    ASSERT_TRUE(serve_until(core::Verdict::job_ended, world - 1));
+    EXPECT_EQ(device_.slot(0).open, 1U);
+    EXPECT_EQ(device_.slot(0).seen, 0b010U);
+    for (std::uint8_t worker = 0; worker < 2; ++worker) {
+      const std::optional<core::Abort> heard = heard_by(worker, kLong);
+      ASSERT_TRUE(heard.has_value());
+      EXPECT_EQ(heard->reason, core::AbortReason::mismatch);
+      EXPECT_EQ(heard->rank, 0);
+      EXPECT_EQ(heard->other, 1);
+      EXPECT_EQ(heard->rank_signature.elements, 2);
+      EXPECT_EQ(heard->other_signature.elements, 1);
+    }
+    switch_->forget_job(7);
+  }
+}
+
+TEST_F(PipelineSwitchTest, PacketsThatCameByAnotherWayAreCounted) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  for (int i = 0; i < 10; ++i) send_add(0, add_of(7, 0));
+  const std::size_t strays = site::count_index(site::PlaneVerdict::dropped_stray);
+  EXPECT_TRUE(watch_until([&] { return switch_->status().packets[strays] == 10; }));
+  EXPECT_EQ(device_.entries(Table::jobs)[FakeDevice::Keys{7}].back(), 0U);
+}
+
+TEST_F(PipelineSwitchTest, PacketsFromElsewhereAndOfOldJobsDoNothing) {
+  control::JobTerms terms = terms_of(7);
+  terms.rank_sources[0] = address("127.0.0.9:0");
+  ASSERT_TRUE(switch_->start_job(terms).has_value());
+  send_abort(7, 0, core::AbortReason::left);
+  EXPECT_TRUE(serve_until(core::Verdict::dropped_wrong_source));
+  core::Header old = header_of(7, core::Kind::abort, 1);
+  --old.epoch;
+  std::array<std::byte, sizeof(infold_abort)> body;
+  core::write_abort({core::AbortReason::left, 1, 1, {}, {}}, body.data());
+  send(1, old, body);
+  EXPECT_TRUE(serve_until(core::Verdict::dropped_stale_epoch));
+  send_abort(6, 1, core::AbortReason::left);
+  EXPECT_TRUE(serve_until(core::Verdict::dropped_foreign_job));
+  EXPECT_EQ(device_.entries(Table::jobs)[FakeDevice::Keys{7}].back(), 0U);
+}
+
+TEST_F(PipelineSwitchTest, NothingThatIsDrawnBreaksIt) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  base::Prng prng(20261126);
+  for (int i = 0; i < 300; ++i) {
+    switch (prng.below(4)) {
+      case 0:
+        device_.tell(WorkerNote{static_cast<std::uint16_t>(prng.below(20)),
+                                static_cast<std::uint8_t>(prng.below(40)), prng.next() >> 16,
+                                static_cast<std::uint16_t>(prng.next()),
+                                static_cast<std::uint32_t>(prng.below(600))});
+        break;
+      case 1:
+        device_.tell(StationNote{prng.below(8), static_cast<std::uint32_t>(prng.below(600))});
+        break;
+      default: {
+        core::Header header = add_of(7, static_cast<std::uint8_t>(prng.below(3)));
+        std::vector<std::byte> datagram(INFOLD_HEADER_BYTES + 4);
+        core::write_header(header, datagram);
+        for (std::uint64_t altered = prng.below(3); altered > 0; --altered) {
+          datagram[prng.below(datagram.size())] = static_cast<std::byte>(prng.next());
+        }
+        send(static_cast<std::uint8_t>(prng.below(2)), datagram);
+        switch_->watch(kLook);
+      }
+    }
+  }
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_THAT(device_.entries(Table::stations), SizeIs(::testing::Le(8)));
+  switch_->forget_job(7);
+  EXPECT_THAT(device_.entries(Table::workers), IsEmpty());
+  EXPECT_THAT(device_.groups(), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace infold::p4
