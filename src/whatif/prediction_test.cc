@@ -78,6 +78,7 @@ TEST(Prediction, RacksAndHostsHoldTheSums) {
 TEST(Prediction, GathersAndScattersMoveTheWhole) {
   const Setting setting = setting_at(Place::in_path);
   const RecordedRun gather = run_of(step_with(CollectiveKind::all_gather, kBytes / 4), 4);
+  // Parts come one after another. A rank's link is idle while its own part comes to the others.
   EXPECT_NEAR(exposed_us(gather, setting) / link_us(), 1, 0.05);
   const RecordedRun scatter = run_of(step_with(CollectiveKind::reduce_scatter, kBytes), 4);
   EXPECT_NEAR(exposed_us(scatter, setting) / link_us(), 1, 0.05);

@@ -36,6 +36,7 @@ control::JobTerms terms_of(const plan::Plan& plan) {
   terms.elements_max = plan.elements_max;
   terms.small_slots = plan.small_slots;
   terms.bulk_slots = plan.bulk_slots;
+  terms.brief_results = plan.brief_results;
   terms.sites = {{}};
   return terms;
 }

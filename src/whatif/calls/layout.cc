@@ -209,6 +209,7 @@ tl::expected<std::vector<plan::Plan>, std::string> plans_of(const Setting& setti
     plan.world = group.size();
     plan.datagram_bytes_max = setting.framing.mtu - predict::udp_headers_bytes(setting.framing);
     if (group.size() == 1) continue;
+    plan.brief_results = true;  // ranks of this version take them
     plan.trees = trees_of(setting, group);
     for (plan::Tree& tree : plan.trees) {
       tree.job = static_cast<std::uint16_t>(plans.size());
