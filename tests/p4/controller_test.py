@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Lets ranks join `infold switch --plane p4`, which controls BMv2 in a lab with losses: all results
-must have the bits of the reference. Two jobs run at once. A job whose rank is killed ends for the
-other one, and the device forgets it. Then the controller is killed, and a new one takes over.
+must have the bits of the reference. Two jobs run at once. Calls that differ end their job. A job
+whose rank is killed ends for the other one, and the device forgets it. PyTorch trains the model
+that it trains with a switch in user space, where the environment of the Python tests is. Then the
+controller is killed, and a new one takes over.
 
 Usage: controller_test.py INFOLD
 
@@ -25,6 +27,7 @@ sys.path.insert(0, str(ROOT / "tools" / "lab"))
 import network  # noqa: E402
 import p4_device  # noqa: E402
 
+PYTHON = ROOT / "build" / "python" / "venv" / "bin" / "python"
 SKIPPED = 77
 WORLD = 8
 LOSS = 0.01
@@ -80,10 +83,10 @@ class Lab:
             process.communicate()
         self.lab.down()
 
-    def start(self, node, *words):
-        command = ["ip", "netns", "exec", self.lab.namespace(node), self.infold, *words]
-        process = subprocess.Popen(command, text=True, env=ALONE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
+    def start(self, node, *words, program=None, **variables):
+        command = ["ip", "netns", "exec", self.lab.namespace(node), program or self.infold, *words]
+        process = subprocess.Popen(command, text=True, env=ALONE | variables,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.processes.append(process)
         return process
 
@@ -165,6 +168,30 @@ def a_killed_rank_ends_its_job_alone(lab):
     nothing_is_left(lab)
 
 
+def trained(lab, port):
+    """The digests of the ranks' models."""
+    ranks = [lab.start(rank, "tests/p4/train.py", program=PYTHON, RANK=str(rank), WORLD_SIZE="3",
+                       MASTER_ADDR=network.address(0), MASTER_PORT=str(29500 + port % 100),
+                       GLOO_SOCKET_IFNAME="eth0", INFOLD_WIRE="digits",
+                       INFOLD_SWITCHES=f"{network.address(network.SWITCH)}:{port}")
+             for rank in range(3)]
+    return {ended(rank).split()[0] for rank in ranks}
+
+
+def pytorch_trains_through_it(lab):
+    if not PYTHON.exists():
+        print("no environment of the Python tests: PyTorch is left out")
+        return
+    # The pipeline forwards what is not for its own port.
+    address = f"{network.address(network.SWITCH)}:7801"
+    other = lab.start(network.SWITCH, "switch", "--listen", address)
+    other.stdout.readline()
+    models = trained(lab, 7700) | trained(lab, 7801)
+    check(len(models) == 1, models)
+    other.send_signal(signal.SIGINT)
+    ended(other)
+
+
 def a_new_controller_takes_over(lab, switch):
     job = lab.start_ranks([0, 1], "bench", "allreduce", "--bytes", "4KB", "--iterations", "1000000")
     job[0].stdout.readline()
@@ -202,7 +229,7 @@ def main():
             switch = lab.start_switch()
             for test in (results_are_those_of_the_reference, two_jobs_run_at_once, nothing_is_left,
                          calls_that_differ_end_the_job_of_all, nothing_is_left,
-                         a_killed_rank_ends_its_job_alone):
+                         a_killed_rank_ends_its_job_alone, pytorch_trains_through_it):
                 test(lab)
                 print(f"{test.__name__}: ok", flush=True)
             a_new_controller_takes_over(lab, switch)
