@@ -41,10 +41,9 @@ void PlacementOptions::declare(Options& options) {
       "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
       "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed; 1 if it "
       "is left out");
-  options.text("--plan", plan_,
+  options.path("--plan", plan_,
                "File with the plan that each job must have, in place of racks, hosts, switches and "
-               "sites",
-               "FILE");
+               "sites");
   for (const char* const other :
        {"--racks", "--hosts", "--switches", "--sites", "--switch-weight"}) {
     options.exclude("--plan", other);
