@@ -166,6 +166,7 @@ def main():
                      Case("--sites", "workers", INFOLD_SITES="mixed"),
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),
+                     Case("--sites", "mixed", "--racks", "2", join=sums),
                      Case("--plan", str(of_ranks), join=sums)):
             tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
             if not case.options:

@@ -193,8 +193,8 @@ def refuses_places_that_no_job_has(infold, folder):
     refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
     for words, why in (
-            (("--racks", "2"), "--racks 2: ranks that sum are emulated without racks and hosts"),
-            (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
+            (("--racks", "2"), "--racks 2: the parent of a rack's switch must be a switch"),
+            (("--hosts", "2"), "--hosts 2: ranks that sum share memory only if all ranks are on"),
             (("--switches", "2"), "--switches needs --sites mixed"),
             (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
             (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
@@ -204,6 +204,10 @@ def refuses_places_that_no_job_has(infold, folder):
             "--switch-weight needs --sites mixed: with switches")
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--racks", "2", "--hosts", "4"), 2,
+            "--hosts 4: ranks that sum share memory only if")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--racks", "2", "--switches", "53"), 2,
+            "--switches 53: 65 sites")
     refused(infold, folder, (*emulate, "--sites", "mixed", "--switches", "53"), 2,
             "--switches 53: 65 sites, of which each rank brings one")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,

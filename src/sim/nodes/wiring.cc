@@ -244,8 +244,7 @@ class Builder {
     wiring_.aggregator_nodes.push_back({root});
     wiring_.aggregators.emplace_back();
     for (std::uint16_t rank = first; rank < plan_.world; ++rank) {
-      const bool is_own = host.rank == rank;
-      const Between between = is_own ? Between{} : hops(worker_ports_[rank], host);
+      const Between between = hops_of_rank(rank, host);
       const NodeId below = wiring_.worker_nodes[rank];
       const auto number = static_cast<std::uint8_t>(site);
       Network& network = *wiring_.network;
@@ -255,10 +254,34 @@ class Builder {
     }
   }
 
-  // Between the lower end of an edge and the aggregator above.
-  static Between hops(const Port& port, const HostPort& host) {
-    return {.up = present({port.host_queue, port.up_link, port.up_faults, host.in}),
-            .down = present({host.out, port.down_link, port.down_faults})};
+  // Between the lower end of an edge and the aggregator above: out of one rack and into another.
+  static Between hops(const Port& port, const HostPort& host, const Port& out = {},
+                      const Port& in = {}) {
+    return {.up = present({port.host_queue, port.up_link, port.up_faults, out.up_link,
+                           out.up_faults, in.down_link, in.down_faults, host.in}),
+            .down = present({host.out, in.up_link, in.up_faults, out.down_link, out.down_faults,
+                             port.down_link, port.down_faults})};
+  }
+
+  // Only a site at a rank is reached past racks' switches.
+  Between hops_of_rank(std::uint16_t rank, const HostPort& host) const {
+    if (host.rank == rank) return {};  // in one process
+    const Port& own = worker_ports_[rank];
+    if (!host.rank) return hops(own, host);
+    const Port* const out = find_rack_port(rank);
+    const Port* const in = find_rack_port(*host.rank);
+    if (out == in) return hops(own, host);
+    return hops(own, host, out == nullptr ? Port{} : *out, in == nullptr ? Port{} : *in);
+  }
+
+  // Sites of switches come first, so that the racks below them have their ports.
+  const Port* find_rack_port(std::uint16_t rank) const {
+    if (!scenario_.lower_links) return nullptr;
+    const plan::Tree& tree = plan_.trees.front();
+    const plan::Aggregator& above = tree.aggregators[plan::position_of(tree, rank).aggregator];
+    const auto found = lower_ports_.find({above.place, above.children.front().ranks.first});
+    return found == lower_ports_.end() || above.place != plan::Place::rack ? nullptr
+                                                                           : &found->second;
   }
 
   void add_rank_paths(const RankPaths& paths) {
@@ -272,9 +295,8 @@ class Builder {
     const plan::Tree& tree = plan_.trees[site];
     const auto between = [&](std::size_t parent, const plan::Child& child) {
       const HostPort& host = host_ports[parent];
-      if (child.is_rank() && host.rank == child.ranks.first) return Between{};  // in one process
-      return hops(child.is_rank() ? worker_ports_[child.ranks.first] : ports[child.aggregator],
-                  host);
+      return child.is_rank() ? hops_of_rank(child.ranks.first, host)
+                             : hops(ports[child.aggregator], host);
     };
     const TreeEnds ends = {.tree = tree,
                            .site = static_cast<std::uint8_t>(site),

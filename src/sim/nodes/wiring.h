@@ -5,6 +5,8 @@
 //   rank ---> link ---> faults ---> [aggregator's host link] ---> aggregator     (towards the root)
 //   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
 //
+// Between a rank and a site at a rank of another rack are also the links and faults of both racks.
+//
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
 // each for all its sites, because it has one port. So have racks and hosts where the scenario has
 // links of theirs. The queue of a host's link towards the root drops nothing. Before the link of a
