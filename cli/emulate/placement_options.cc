@@ -39,8 +39,8 @@ void PlacementOptions::declare(Options& options) {
                  "join with --sites mixed in either case, with the weight that all ranks have");
   options.whole<std::uint16_t>(
       "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
-      "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed; 1 if it "
-      "is left out");
+      "Weight of each switch, also of a real one, beside --worker-weight of the real ranks, for "
+      "--sites mixed; 1 if it is left out");
   options.path("--plan", plan_,
                "File with the plan that each job must have, in place of racks, hosts, switches and "
                "sites");

@@ -163,6 +163,8 @@ def main():
         for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
                      Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
                      Case("--switch", switch.address),
+                     Case("--switch", switch.address, "--sites", "mixed", "--switch-weight", "2",
+                          join=(*sums, "--worker-weight", "3")),
                      Case("--sites", "workers", INFOLD_SITES="mixed"),
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),

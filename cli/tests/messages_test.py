@@ -197,7 +197,7 @@ def refuses_places_that_no_job_has(infold, folder):
             (("--hosts", "2"), "--hosts 2: ranks that sum share memory only if all ranks are on"),
             (("--switches", "2"), "--switches needs --sites mixed"),
             (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
-            (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
+            (("--switch", "10.0.0.1:7700"), "--sites workers: no switch is asked then"),
             (("--plan", "absent.plan"), "--sites excludes --plan")):
         refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
     refused(infold, folder, (*emulate, "--switches", "2", "--switch-weight", "2"), 2,

@@ -53,7 +53,10 @@ Case draw(std::uint64_t seed) {
   for (std::uint64_t sites = prng.below(4) + (placement.ranks_sum ? 0 : 1); sites > 0; --sites) {
     placement.weights.push_back(static_cast<std::uint16_t>(1 + prng.below(3)));
   }
-  if (options.ranks > 2 && !placement.weights.empty() && prng.chance(0.6)) {
+  const bool at_switch = !placement.weights.empty() && prng.chance(0.25);
+  if (at_switch) {
+    options.real_switch = *io::SocketAddress::parse("10.0.0.9:7700", "test");
+  } else if (options.ranks > 2 && !placement.weights.empty() && prng.chance(0.6)) {
     const auto racks = static_cast<std::uint32_t>(2 + prng.below(options.ranks / 2));
     placement.racks = even_ranges(options.ranks, racks);
     if (prng.chance(0.3)) placement.racks.erase(placement.racks.begin());  // those are at the root
@@ -78,7 +81,7 @@ Case draw(std::uint64_t seed) {
   }
   // Two emulated ranks that follow each other, of one rack or none, may be a host.
   for (std::uint32_t first = options.real; first + 1 < options.ranks; ++first) {
-    if (placement.ranks_sum) break;
+    if (placement.ranks_sum || at_switch) break;
     const core::RankRange host = {static_cast<std::uint16_t>(first), 2};
     if (prng.chance(0.5) ||
         core::find_range(terms.racks, first) != core::find_range(terms.racks, first + 1)) {
@@ -116,7 +119,8 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   std::size_t compared = 0;
   std::size_t of_sites = 0;
   std::size_t past_racks = 0;
-  for (std::uint64_t seed = 1; seed <= 160; ++seed) {
+  std::size_t at_switch = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Case drawn = draw(seed);
     Beside beside(drawn);
     const Ways emulated = beside.run();
@@ -133,6 +137,7 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
       compared += sizes_of(traffic).size();
       if (party != Party::site) continue;
       of_sites += sizes_of(traffic).size();
+      at_switch += drawn.options.real_switch.is_set() ? sizes_of(traffic).size() : 0;
       past_racks += drawn.options.placement.racks.empty() ? 0 : sizes_of(traffic).size();
     }
     if (drawn.calls.size() == 1) {
@@ -142,6 +147,7 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   EXPECT_GT(compared, 10'000U);
   EXPECT_GT(of_sites, 5'000U) << "at real ranks that sum";
   EXPECT_GT(past_racks, 1'000U) << "likewise, beside racks";
+  EXPECT_GT(at_switch, 1'000U) << "likewise, beside a real switch";
 }
 
 // Two sums of a megabyte, over links that take their time.

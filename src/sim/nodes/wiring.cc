@@ -54,6 +54,9 @@ struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
   std::optional<std::uint16_t> rank = {};
+  // Of the rank, for packets of ranks whose own faults are elsewhere.
+  std::optional<NodeId> faults_in = {};
+  std::optional<NodeId> faults_out = {};
 };
 
 class Builder {
@@ -153,7 +156,7 @@ class Builder {
   HostPort add_host_port(const plan::Aggregator& aggregator) {
     if (aggregator.place == plan::Place::rank && aggregator.rank) {
       const Port& port = worker_ports_[*aggregator.rank];
-      return {port.down_link, port.up_link, aggregator.rank};
+      return {port.down_link, port.up_link, aggregator.rank, port.down_faults, port.up_faults};
     }
     if (!scenario_.aggregators_are_hosts) return {};
     LinkOptions link = scenario_.link;
@@ -199,9 +202,8 @@ class Builder {
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
-    const bool is_here = !portals_.have_all_sites;
-    wiring_.worker_nodes.push_back(is_here ? add(portals_.make()) : NodeId{});
-    worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
+    wiring_.worker_nodes.push_back(add(portals_.make()));
+    worker_ports_.push_back(portals_.have_links ? add_rank_port(rank) : Port{});
     Port& port = worker_ports_.back();
     if (port.uplink != nullptr && scenario_.host_queue_bytes > 0) {
       port.host_queue =
@@ -213,12 +215,9 @@ class Builder {
 
   void add_site(std::size_t site) {
     const plan::Aggregator& root = plan_.trees[site].aggregators.front();
-    if (portals_.have_all_sites) {
-      add_site_portal(site, portals_.ranks, {});
-      return;
-    }
-    if (root.place == plan::Place::rank && root.rank && *root.rank < portals_.ranks) {
-      add_site_portal(site, 0, add_host_port(root));
+    const bool is_at_rank = root.place == plan::Place::rank && root.rank;
+    if (is_at_rank ? *root.rank < portals_.ranks : portals_.have_switches) {
+      add_site_portal(site, add_host_port(root));
       return;
     }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
@@ -238,12 +237,11 @@ class Builder {
     connect_site(site, ports, host_ports);
   }
 
-  // Joins it with the ranks from the first one on.
-  void add_site_portal(std::size_t site, std::uint16_t first, const HostPort& host) {
+  void add_site_portal(std::size_t site, const HostPort& host) {
     const NodeId root = add(portals_.make());
     wiring_.aggregator_nodes.push_back({root});
     wiring_.aggregators.emplace_back();
-    for (std::uint16_t rank = first; rank < plan_.world; ++rank) {
+    for (std::uint16_t rank = 0; rank < plan_.world; ++rank) {
       const Between between = hops_of_rank(rank, host);
       const NodeId below = wiring_.worker_nodes[rank];
       const auto number = static_cast<std::uint8_t>(site);
@@ -258,14 +256,16 @@ class Builder {
   static Between hops(const Port& port, const HostPort& host, const Port& out = {},
                       const Port& in = {}) {
     return {.up = present({port.host_queue, port.up_link, port.up_faults, out.up_link,
-                           out.up_faults, in.down_link, in.down_faults, host.in}),
-            .down = present({host.out, in.up_link, in.up_faults, out.down_link, out.down_faults,
-                             port.down_link, port.down_faults})};
+                           out.up_faults, in.down_link, in.down_faults, host.in, host.faults_in}),
+            .down = present({host.out, host.faults_out, in.up_link, in.up_faults, out.down_link,
+                             out.down_faults, port.down_link, port.down_faults})};
   }
 
   // Only a site at a rank is reached past racks' switches.
-  Between hops_of_rank(std::uint16_t rank, const HostPort& host) const {
+  Between hops_of_rank(std::uint16_t rank, HostPort host) const {
     if (host.rank == rank) return {};  // in one process
+    const bool has_faults = portals_.have_links || rank >= portals_.ranks;
+    if (has_faults) host.faults_in = host.faults_out = std::nullopt;
     const Port& own = worker_ports_[rank];
     if (!host.rank) return hops(own, host);
     const Port* const out = find_rack_port(rank);

@@ -43,9 +43,9 @@ struct Wiring {
 struct Portals {
   std::uint16_t ranks = 0;
   bool have_links = true;  // false: links and faults are elsewhere, too
-  // All sites are elsewhere, and the first ranks have no nodes: they send there themselves.
-  // Requires: all other ranks are directly below the roots.
-  bool have_all_sites = false;
+  // The sites of switches are elsewhere, too. What travels between parties that are elsewhere does
+  // not come here. Requires: all other ranks are directly below the roots.
+  bool have_switches = false;
   std::function<std::unique_ptr<Node>()> make = {};
 };
 

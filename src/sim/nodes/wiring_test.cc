@@ -57,22 +57,23 @@ void expect_paths(const Wiring& wiring, std::uint16_t rank, std::size_t site) {
   EXPECT_EQ(down.destination(), up.source);
 }
 
-TEST(Wiring, SitesMayBeElsewhere) {
+TEST(Wiring, SwitchesMayBeElsewhere) {
   Scenario scenario = scenario_of(1);
   scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
   const Job no_calls(scenario);
   Portals portals;
   portals.ranks = 5;
-  portals.have_all_sites = true;
+  portals.have_links = false;
+  portals.have_switches = true;
   portals.make = [] { return std::make_unique<Sink>(); };
   const Wiring wiring = wire(scenario, no_calls, portals);
   EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
-    const std::size_t sites = rank < 5 ? 0 : 2;
     EXPECT_EQ(wiring.workers[rank] == nullptr, rank < 5);
-    EXPECT_EQ(wiring.to_sites[rank].size(), sites);
-    EXPECT_EQ(wiring.from_sites[rank].size(), sites);
-    for (std::size_t site = 0; site < sites; ++site) expect_paths(wiring, rank, site);
+    for (std::size_t site = 0; site < 2; ++site) {
+      expect_paths(wiring, rank, site);
+      EXPECT_TRUE(wiring.aggregators[site].empty());
+    }
   }
 }
 
@@ -139,6 +140,37 @@ TEST(Wiring, RanksMayBeElsewhereWithTheirSites) {
       const int hops = is_own ? 1 : site == 0 ? 2 : 3;
       const bool has_queue = rank < 5 && !is_own;
       EXPECT_EQ(up.hop_count, hops + (has_queue ? 1 : 0)) << rank << " to " << site;
+    }
+  }
+}
+
+// A switch is elsewhere, and so are the first five ranks, with links, faults and sites. A packet
+// between one of them and a rank's site here has the link and the faults of the site's rank.
+TEST(Wiring, RanksAndSwitchesMayBeElsewhere) {
+  Scenario scenario = scenario_of_ranks(plan::flat_tree(kRanks));
+  scenario.up.loss = scenario.down.loss = 0.1;
+  const Job no_calls(scenario);
+  Portals portals;
+  portals.ranks = 5;
+  portals.have_links = false;
+  portals.have_switches = true;
+  portals.make = [] { return std::make_unique<Sink>(); };
+  const Wiring wiring = wire(scenario, no_calls, portals);
+  EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
+  for (std::size_t site = 0; site <= kRanks; ++site) {
+    EXPECT_EQ(wiring.aggregators[site].empty(), site <= 5) << site;
+    for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+      expect_paths(wiring, rank, site);
+      const bool is_own = site == 1U + rank;
+      const bool has_link = rank >= 5 && !is_own;
+      const bool reaches_link = site > 5 && !is_own;
+      // Faults are on one of the two links.
+      const int hops =
+          1 + (has_link ? 1 : 0) + (reaches_link ? 1 : 0) + (has_link || reaches_link ? 1 : 0);
+      EXPECT_EQ(wiring.network->path(wiring.to_sites[rank][site]).hop_count, hops)
+          << rank << " to " << site;
+      EXPECT_EQ(wiring.network->path(wiring.from_sites[rank][site]).hop_count, hops)
+          << site << " to " << rank;
     }
   }
 }
