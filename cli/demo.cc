@@ -101,7 +101,7 @@ class Demo final : public Command {
                    "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
                                  "Seed of data, batches, weights and packet losses");
-    options.text("--out", out_, "File of the picture, in SVG");
+    options.path("--out", out_, "File of the picture, in SVG");
     options.examples(
         "  infold demo --workers 8 --loss 5            more workers, a worse network\n"
         "  infold demo --wire bfp8 --out bfp8.svg      a quarter of the bytes\n"

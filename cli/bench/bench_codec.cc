@@ -72,7 +72,7 @@ class BenchCodec final : public Command {
     options.real("--seconds", how_.seconds, {0.001, 60}, "Processor time for each method");
     options.whole_list("--errors", error_worlds_, {1, 1024},
                        "Numbers of ranks to measure errors of");
-    options.text("--gradients", folder_,
+    options.path("--gradients", folder_,
                  "Take errors of these: a folder of files *.f32, each the gradient of one rank",
                  "FOLDER");
     options.examples(

@@ -109,7 +109,7 @@ class BenchCompare final : public Command {
                             "Rounds; each round measures every variant once");
     options.whole<unsigned>("--iterations", wanted_.iterations, {0, 100'000},
                             "Sums in each round; 0 takes about a second");
-    options.text("--out", out_, "Folder for results.json, table.txt and pictures");
+    options.path("--out", out_, "Folder for results.json, table.txt and pictures", "FOLDER");
     options.examples(
         "  ./dev bench compare --one-host --world 2 --bytes 25MiB --peers gloo-ring\n"
         "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"

@@ -76,10 +76,10 @@ class Emulate final : public Command {
     options.address(
         "--switch", switch_, emulation_.real_switch,
         "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
-        "one; real ranks join at --listen all the same, and send to it themselves");
+        "one; real ranks join at --listen all the same, and send to it themselves; with --sites "
+        "mixed, real and emulated ranks sum, too");
     for (const char* const other :
-         {"--racks", "--hosts", "--switches", "--sites", "--switch-weight", "--plan", "--rack-rate",
-          "--slots", "--real-links"}) {
+         {"--racks", "--hosts", "--switches", "--plan", "--rack-rate", "--slots", "--real-links"}) {
       options.exclude("--switch", other);
     }
     log_.declare(options);
@@ -92,7 +92,8 @@ class Emulate final : public Command {
         "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
         "  infold emulate --ranks 16 --real 2 --sites workers --rate 1G\n"
         "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
-        "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700");
+        "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700\n"
+        "  infold emulate --ranks 16 --real 2 --switch 10.0.0.1:7700 --sites mixed");
   }
 
   ExitCode run(Output& output) override {
@@ -109,6 +110,13 @@ class Emulate final : public Command {
     auto placement = placement_.placement(emulation_.ranks, emulation_.real);
     if (!placement) {
       output.log("infold emulate: {}\n", placement.error());
+      return ExitCode::kBadUsage;
+    }
+    if (!switch_.empty() && placement->weights.empty()) {
+      output.log(
+          "infold emulate: --sites workers: no switch is asked then, and --switch names one; "
+          "choose "
+          "--sites mixed\n");
       return ExitCode::kBadUsage;
     }
     if (rack_rate_ > 0 && placement->racks.empty()) {
@@ -208,8 +216,10 @@ class Emulate final : public Command {
         "{} transfers; {} packets from {}, {} to them, {} emulated; {:.2f} us of processor time a "
         "packet\n",
         counters.transfers, counters.packets_in,
-        switch_.empty() ? "real ranks" : "the sites of the switch", counters.packets_out,
-        counters.packets_emulated, packet_us);
+        switch_.empty()                  ? "real ranks"
+        : emulation_.placement.ranks_sum ? "the switch and real ranks"
+                                         : "the switch",
+        counters.packets_out, counters.packets_emulated, packet_us);
     if (has_pace) {
       output.text(
           "packets left late by {:.1f} us in the median, {:.1f} us in 99 of 100, {:.1f} us "

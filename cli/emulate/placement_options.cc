@@ -24,11 +24,11 @@ void PlacementOptions::declare(Options& options) {
   options.whole<std::uint32_t>(
       "--racks", racks_, {2, 256},
       "Racks of equal size, each with an emulated switch of its own below the root; rank 0 is in "
-      "the first one");
+      "the first one; not with --sites workers");
   options.whole<std::uint32_t>(
       "--hosts", hosts_, {2, 256},
       "Hosts of equal size, whose ranks share memory and one link; a host with a real rank does "
-      "not share");
+      "not share; only with --sites switches");
   options.whole<std::uint32_t>("--switches", switches_,
                                {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
                                "Switches at the root, which divide the chunks as the threads of "
@@ -39,12 +39,11 @@ void PlacementOptions::declare(Options& options) {
                  "join with --sites mixed in either case, with the weight that all ranks have");
   options.whole<std::uint16_t>(
       "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
-      "Weight of each switch, beside --worker-weight of the real ranks, for --sites mixed; 1 if it "
-      "is left out");
-  options.text("--plan", plan_,
+      "Weight of each switch, also of a real one, beside --worker-weight of the real ranks, for "
+      "--sites mixed; 1 if it is left out");
+  options.path("--plan", plan_,
                "File with the plan that each job must have, in place of racks, hosts, switches and "
-               "sites",
-               "FILE");
+               "sites");
   for (const char* const other :
        {"--racks", "--hosts", "--switches", "--sites", "--switch-weight"}) {
     options.exclude("--plan", other);
@@ -75,7 +74,7 @@ tl::expected<emulate::Placement, std::string> PlacementOptions::placement(
         sites_));
   }
   if (const auto fault = emulate::find_fault(placement, ranks)) {
-    if (placement.ranks_sum && racks_) {
+    if (placement.weights.empty() && racks_) {
       return tl::unexpected(fmt::format("--racks {}: {}", *racks_, *fault));
     }
     if (placement.ranks_sum && switches_ && ranks < core::Stripe::kSitesMax) {

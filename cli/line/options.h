@@ -2,8 +2,8 @@
 //
 // The options of one subcommand, each bound to a variable that holds its default. A bad value is
 // refused with a message that names the option and the allowed values. Hides CLI11 behind
-// parser.cc, because CLI11's header alone takes ten seconds to compile. Used only while subcommands
-// are declared, by one thread.
+// options.cc, because CLI11's header alone takes ten seconds to compile. Used only while
+// subcommands are declared, by one thread.
 #pragma once
 
 #include <concepts>
@@ -44,6 +44,9 @@ class Options {
   // `type` shows in the help what to type.
   void text(std::string_view name, std::string& value, std::string_view help,
             std::string_view type = "TEXT");
+  // The path of a file or folder, or the first part of one. A path that is typed is not empty.
+  void path(std::string_view name, std::string& value, std::string_view help,
+            std::string_view type = "FILE");
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);

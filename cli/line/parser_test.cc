@@ -26,6 +26,7 @@ struct Typed {
   std::optional<bool> check;
   std::uint32_t times = 1;
   std::optional<std::uint64_t> most;
+  std::string picture;
 };
 
 // A command with one option of each kind. It shows the values it got.
@@ -52,6 +53,8 @@ class Probe final : public Command {
       typed_.names.push_back(name);
       return true;
     });
+    options.path("--picture", typed_.picture, "Picture to write");
+    options.config_file("--config", "File of options");
   }
   ExitCode run(Output& output) override {
     output.object({{"ran", name_}});
@@ -110,6 +113,18 @@ TEST_F(ParserTest, StoresQuantitiesAndLists) {
               HasSubstr("--name must be short, not 'long'"));
   // One name, then a word that is no option and no argument.
   EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
+}
+
+// An empty path is the slip of a shell variable that is not set.
+TEST_F(ParserTest, APathIsNotEmpty) {
+  EXPECT_EQ(run({"probe", "--picture", "a.svg"}).code, ExitCode::kFailed);
+  EXPECT_EQ(typed_.picture, "a.svg");
+  for (const std::string option : {"--picture", "--config"}) {
+    const auto outcome = run({"probe", option.c_str(), ""});
+    EXPECT_EQ(outcome.code, ExitCode::kBadUsage);
+    EXPECT_THAT(outcome.log, HasSubstr(option + " must be a path, not ''\n"));
+  }
+  EXPECT_EQ(run({"probe", "--picture="}).code, ExitCode::kBadUsage);
 }
 
 TEST_F(ParserTest, TakesAToggleAloneOrWithItsValue) {

@@ -49,10 +49,9 @@ class Mix final : public Command {
                  "Sigma of the normal jitter of a GPU's work, as a share of its time");
     options.whole<std::uint64_t>("--seed", mix_.seed, {1, ~std::uint64_t{0} >> 1},
                                  "Seed of the jitter and of drawn jobs");
-    options.text("--perfetto", perfetto_,
+    options.path("--perfetto", perfetto_,
                  "Timeline of the first rank of each job to write, for ui.perfetto.dev; needs one "
-                 "--scheduler",
-                 "FILE");
+                 "--scheduler");
     options.examples(
         "  infold mix                                  60 drawn jobs, under each scheduler\n"
         "  infold mix --draw 20 --print-jobs           the list of 20 drawn jobs, to edit\n"
@@ -96,9 +95,8 @@ class Mix final : public Command {
   }
 
   void declare_jobs(Options& options) {
-    options.text("--jobs", file_,
-                 "File of jobs, a line each: seconds of submission, model, workers, iterations",
-                 "FILE");
+    options.path("--jobs", file_,
+                 "File of jobs, a line each: seconds of submission, model, workers, iterations");
     options.whole<std::uint32_t>("--draw", draw_.jobs, {1, mix::kJobsMax},
                                  "Number of jobs to draw, where there is no file");
     options.real("--gap", draw_.mean_gap_s, {0, 1'000},

@@ -72,12 +72,12 @@ predict::Processors measure(Output& output) {
 }  // namespace
 
 void ProcessorsOption::declare(Options& options) {
-  options.text("--processors", source_,
+  options.path("--processors", source_,
                "Processor time of packets: of our table, none, as measured here in some twenty "
                "seconds, or from a file of --save-processors; else table, with --verify measure",
                "table|any|measure|FILE");
-  options.text("--save-processors", saved_as_,
-               "With --processors measure: file to write the measured times to", "FILE");
+  options.path("--save-processors", saved_as_,
+               "With --processors measure: file to write the measured times to");
 }
 
 std::string ProcessorsOption::problem() const {

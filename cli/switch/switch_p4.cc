@@ -74,7 +74,7 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
 void P4Options::declare(Options& options) {
   options.address("--p4runtime", device_, device_at_,
                   "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
-  options.text("--program", program_,
+  options.path("--program", program_,
                "Folder with infold.p4info.bin and infold.json, as p4c writes them; needs --plane "
                "p4",
                "FOLDER");

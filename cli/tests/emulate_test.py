@@ -163,9 +163,12 @@ def main():
         for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
                      Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
                      Case("--switch", switch.address),
+                     Case("--switch", switch.address, "--sites", "mixed", "--switch-weight", "2",
+                          join=(*sums, "--worker-weight", "3")),
                      Case("--sites", "workers", INFOLD_SITES="mixed"),
                      Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
                           join=(*sums, "--worker-weight", "2")),
+                     Case("--sites", "mixed", "--racks", "2", join=sums),
                      Case("--plan", str(of_ranks), join=sums)):
             tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
             if not case.options:

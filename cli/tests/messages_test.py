@@ -130,6 +130,20 @@ def names_what_is_wrong_with_a_trace(infold, folder):
             "depends on itself")
 
 
+def refuses_an_empty_path(infold, folder):
+    trace = str(pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus" /
+                "trace_trace_file_fuzz" / "one_step")
+    for words in (("whatif", trace, "--svg"), ("whatif", trace, "--perfetto"),
+                  ("whatif", trace, "--traces"), ("whatif", trace, "--apart"),
+                  ("mix", "--perfetto"), ("mix", "--jobs"), ("emulate", "--plan"),
+                  ("emulate", "--lag-table"), ("emulate", "--lag-of"), ("plan", "--processors"),
+                  ("plan", "--save-processors"), ("bench", "codec", "--gradients"),
+                  ("bench", "compare", "--out"), ("demo", "--out"), ("switch", "--config")):
+        refused(infold, folder, (*words, ""), 2, f"{words[-1]} must be a path, not ''")
+    for command in ("check", "show", "perfetto", "replay"):
+        refused(infold, folder, ("trace", command, ""), 2, "file must be a path, not ''")
+
+
 def knows_a_url(infold, folder):
     words = ("bench", "allreduce", "--rank", "0", "--world", "2", "--switch",
              "http://10.0.0.1:7700")
@@ -179,17 +193,21 @@ def refuses_places_that_no_job_has(infold, folder):
     refused(infold, folder, ("emulate", "--ranks", "1025"), 2, "1024")
     refused(infold, folder, (*emulate, "--switch", "10.0.0.1:7700", "--racks", "2"), 2, "--racks")
     for words, why in (
-            (("--racks", "2"), "--racks 2: ranks that sum are emulated without racks and hosts"),
-            (("--hosts", "2"), "--hosts 2: ranks that sum are emulated without racks and hosts"),
+            (("--racks", "2"), "--racks 2: the parent of a rack's switch must be a switch"),
+            (("--hosts", "2"), "--hosts 2: ranks that sum share memory only if all ranks are on"),
             (("--switches", "2"), "--switches needs --sites mixed"),
             (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
-            (("--switch", "10.0.0.1:7700"), "--sites excludes --switch"),
+            (("--switch", "10.0.0.1:7700"), "--sites workers: no switch is asked then"),
             (("--plan", "absent.plan"), "--sites excludes --plan")):
         refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
     refused(infold, folder, (*emulate, "--switches", "2", "--switch-weight", "2"), 2,
             "--switch-weight needs --sites mixed: with switches")
     refused(infold, folder, ("emulate", "--ranks", "64", "--sites", "mixed"), 2,
             "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--racks", "2", "--hosts", "4"), 2,
+            "--hosts 4: ranks that sum share memory only if")
+    refused(infold, folder, (*emulate, "--sites", "mixed", "--racks", "2", "--switches", "53"), 2,
+            "--switches 53: 65 sites")
     refused(infold, folder, (*emulate, "--sites", "mixed", "--switches", "53"), 2,
             "--switches 53: 65 sites, of which each rank brings one")
     refused(infold, folder, (*emulate, "--plan", "absent.plan"), 2,
@@ -295,7 +313,8 @@ def reports_a_swarm_in_lines(infold, folder):
 
 CASES = (names_flags_that_are_missing, names_what_is_wrong_with_a_method,
          names_what_can_be_reproduced, says_why_a_simulation_cannot_be,
-         names_what_is_wrong_with_a_list_of_jobs, names_what_is_wrong_with_a_trace, knows_a_url,
+         names_what_is_wrong_with_a_list_of_jobs, names_what_is_wrong_with_a_trace,
+         refuses_an_empty_path, knows_a_url,
          says_why_an_address_cannot_be_had, refuses_places_that_no_job_has,
          names_the_holes_of_a_table_of_lags,
          takes_sizes_as_people_type_them,

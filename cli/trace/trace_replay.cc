@@ -34,7 +34,7 @@ class TraceReplay final : public Command {
   }
 
   void declare(Options& options) override {
-    options.text("file", file_, "Chakra trace of this rank, such as trace.0.et", "FILE");
+    options.path("file", file_, "Chakra trace of this rank, such as trace.0.et");
     options.require("file");
     join_.declare(options);
     options.choice("--wire", wire_, wire_names(), "Wire format of floats that are summed");

@@ -30,7 +30,7 @@ class TraceShow final : public Command {
   }
 
   void declare(Options& options) override {
-    options.text("file", file_, "Chakra trace of one rank, such as trace.0.et", "FILE");
+    options.path("file", file_, "Chakra trace of one rank, such as trace.0.et");
     options.require("file");
     options.examples(
         "  infold trace show trace.0.et\n"

@@ -37,16 +37,14 @@ class WhatIf final : public Command {
   void declare(Options& options) override {
     options.files("file", files_, "Chakra traces of all ranks of a run, such as run.0.et");
     chosen_.declare(options);
-    options.text("--apart", apart_,
+    options.path("--apart", apart_,
                  "Trace of one rank whose computes have no call beside them; the prediction then "
-                 "knows how much calls slow computes down",
-                 "FILE");
-    options.text("--svg", svg_,
-                 "Picture to write: the time line of a step, or with --sweep the curves", "FILE");
-    options.text("--perfetto", perfetto_,
-                 "Timeline of the predicted run to write, for ui.perfetto.dev; needs one --place",
-                 "FILE");
-    options.text("--traces", traces_,
+                 "knows how much calls slow computes down");
+    options.path("--svg", svg_,
+                 "Picture to write: the time line of a step, or with --sweep the curves");
+    options.path("--perfetto", perfetto_,
+                 "Timeline of the predicted run to write, for ui.perfetto.dev; needs one --place");
+    options.path("--traces", traces_,
                  "First part of the names of the predicted run's traces to write, as new for "
                  "new.0.et; needs one --place",
                  "PREFIX");

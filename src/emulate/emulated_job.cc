@@ -78,8 +78,8 @@ class EmulatedJob::Portal final : public sim::Node {
 sim::Portals EmulatedJob::portals() {
   sim::Portals portals;
   portals.ranks = static_cast<std::uint16_t>(options_.real);
-  portals.have_links = !options_.real_have_links;
-  portals.have_all_sites = options_.real_switch.is_set();
+  portals.have_switches = options_.real_switch.is_set();
+  portals.have_links = !options_.real_have_links && !portals.have_switches;
   portals.make = [this] { return std::make_unique<Portal>(*this); };
   return portals;
 }
@@ -98,8 +98,7 @@ EmulatedJob::EmulatedJob(const EmulationOptions& options, const control::JobTerm
     sim::WorkerNode* const worker = wiring_.workers[rank];
     const sim::NodeId node = wiring_.worker_nodes[rank];
     if (worker != nullptr) emulated_.push_back({worker, node, rank, {}});
-    const bool has_node = worker != nullptr || !options_.real_switch.is_set();
-    if (has_node) ranks_of_nodes_[node] = rank;
+    ranks_of_nodes_[node] = rank;
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One emulated job: the simulator's network of workers, switches and links, in step with the wall
-// clock. Portals stand for the real ranks and their sites, or for the sites of a real switch.
+// clock. Portals stand for the real ranks and their sites, and for the sites of a real switch.
 // Emulated ranks make the transfers that rank 0 tells. One thread.
 #pragma once
 
@@ -26,7 +26,7 @@ namespace infold::emulate {
 
 struct JobCounters {
   std::uint64_t transfers = 0;         // that emulated ranks make
-  std::uint64_t packets_in = 0;        // of real ranks, or of a real switch
+  std::uint64_t packets_in = 0;        // of real ranks, and of a real switch
   std::uint64_t packets_out = 0;       // to them
   std::uint64_t packets_refused = 0;   // of them: more than any rank of ours has in flight
   std::uint64_t packets_emulated = 0;  // that emulated ranks and switches sent
@@ -103,7 +103,7 @@ class EmulatedJob {
   const core::WorkerOptions as_worker_;  // of an emulated rank
   sim::Wiring wiring_;
   std::vector<Rank> emulated_;
-  std::map<sim::NodeId, std::uint16_t> ranks_of_nodes_;  // without ranks that have none
+  std::map<sim::NodeId, std::uint16_t> ranks_of_nodes_;
   bool is_over_ = false;
   std::optional<Said> said_;
   std::set<std::uint64_t> unsized_;  // transfers whose size is not known yet

@@ -30,7 +30,7 @@ std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
   } else if (hello.site && !counts.all_sum) {
     why = fmt::format(
         "rank {} sums a share, and emulated ranks do not; join with INFOLD_SITES=switches, or "
-        "start the emulator with --sites mixed or --sites workers",
+        "start the emulator with --sites mixed",
         hello.rank);
   } else if (!hello.site && counts.all_sum) {
     why = fmt::format(

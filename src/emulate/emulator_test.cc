@@ -121,6 +121,8 @@ std::vector<Placed> placements_of(std::uint32_t ranks) {
           {"hosts in racks", {.racks = two, .hosts = even_ranges(ranks, 4), .weights = {1, 1}}, 2},
           {"ranks that sum", {.weights = {}, .ranks_sum = true}, 3},
           {"ranks that sum, and switches", {.weights = {4, 2}, .ranks_sum = true}, 2},
+          {"ranks that sum, in two racks", {.racks = two, .weights = {2, 1}, .ranks_sum = true}, 7},
+          {"ranks that sum, in a rack and at the root", {.racks = {two[1]}, .ranks_sum = true}, 2},
           {"ranks that sum, and servers",
            {.weights = {1, 1}, .ranks_sum = true, .on_servers = true},
            1}};

@@ -49,15 +49,19 @@ Case draw(std::uint64_t seed) {
   options.rack_link = {.delay = base::microseconds(3)};
   Placement& placement = options.placement;
   placement.ranks_sum = prng.chance(0.4);
-  if (options.ranks > 2 && !placement.ranks_sum && prng.chance(0.6)) {
-    const auto racks = static_cast<std::uint32_t>(2 + prng.below(options.ranks / 2));
-    placement.racks = even_ranges(options.ranks, racks);
-    if (prng.chance(0.3)) placement.racks.erase(placement.racks.begin());  // those are at the root
-  }
   placement.weights.clear();
   for (std::uint64_t sites = prng.below(4) + (placement.ranks_sum ? 0 : 1); sites > 0; --sites) {
     placement.weights.push_back(static_cast<std::uint16_t>(1 + prng.below(3)));
   }
+  const bool at_switch = !placement.weights.empty() && prng.chance(0.25);
+  if (at_switch) {
+    options.real_switch = *io::SocketAddress::parse("10.0.0.9:7700", "test");
+  } else if (options.ranks > 2 && !placement.weights.empty() && prng.chance(0.6)) {
+    const auto racks = static_cast<std::uint32_t>(2 + prng.below(options.ranks / 2));
+    placement.racks = even_ranges(options.ranks, racks);
+    if (prng.chance(0.3)) placement.racks.erase(placement.racks.begin());  // those are at the root
+  }
+  EXPECT_EQ(find_fault(placement, options.ranks), std::nullopt) << "seed " << seed;
   control::JobTerms& terms = drawn.terms;
   terms.job = 3;
   terms.epoch = 5;
@@ -77,7 +81,7 @@ Case draw(std::uint64_t seed) {
   }
   // Two emulated ranks that follow each other, of one rack or none, may be a host.
   for (std::uint32_t first = options.real; first + 1 < options.ranks; ++first) {
-    if (placement.ranks_sum) break;
+    if (placement.ranks_sum || at_switch) break;
     const core::RankRange host = {static_cast<std::uint16_t>(first), 2};
     if (prng.chance(0.5) ||
         core::find_range(terms.racks, first) != core::find_range(terms.racks, first + 1)) {
@@ -114,7 +118,9 @@ void expect_planned(const Case& drawn, const plan::Plan& plan, const Ways& ways)
 TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   std::size_t compared = 0;
   std::size_t of_sites = 0;
-  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+  std::size_t past_racks = 0;
+  std::size_t at_switch = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const Case drawn = draw(seed);
     Beside beside(drawn);
     const Ways emulated = beside.run();
@@ -129,7 +135,10 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
           << (way.is_down ? ", to the rank" : ", from the rank")
           << (party == Party::site ? ", at the site" : ", at the rank");
       compared += sizes_of(traffic).size();
-      of_sites += party == Party::site ? sizes_of(traffic).size() : 0;
+      if (party != Party::site) continue;
+      of_sites += sizes_of(traffic).size();
+      at_switch += drawn.options.real_switch.is_set() ? sizes_of(traffic).size() : 0;
+      past_racks += drawn.options.placement.racks.empty() ? 0 : sizes_of(traffic).size();
     }
     if (drawn.calls.size() == 1) {
       ASSERT_NO_FATAL_FAILURE(expect_planned(drawn, scenario.plan, emulated)) << "seed " << seed;
@@ -137,39 +146,51 @@ TEST(EmulatedMessages, AreThoseOfRealRanksInEveryPlacement) {
   }
   EXPECT_GT(compared, 10'000U);
   EXPECT_GT(of_sites, 5'000U) << "at real ranks that sum";
+  EXPECT_GT(past_racks, 1'000U) << "likewise, beside racks";
+  EXPECT_GT(at_switch, 1'000U) << "likewise, beside a real switch";
 }
 
 // Two sums of a megabyte, over links that take their time.
-Case on_links(std::int64_t bits_per_second, bool ranks_sum) {
+Case on_links(std::int64_t bits_per_second, Placement placement) {
   Case drawn;
   drawn.options = {.ranks = 8, .real = 2, .values = Values::generated};
-  drawn.options.placement.ranks_sum = ranks_sum;
+  drawn.options.placement = std::move(placement);
   drawn.options.link = {
       .bits_per_second = bits_per_second,
       .delay = base::microseconds(1000),
       .queue_bytes_max = sim::port_queue_bytes(static_cast<double>(bits_per_second))};
+  drawn.options.rack_link = drawn.options.link;
+  drawn.options.rack_link.bits_per_second *= 10;  // of four ranks, and no bottleneck
+  drawn.terms.racks = drawn.options.placement.racks;
   drawn.terms.job = 3;
   drawn.terms.world = 8;
   drawn.terms.datagram_bytes_max = 1472;
   drawn.terms.elements_max = 8192;
   drawn.terms.small_slots = 64;
   drawn.terms.bulk_slots = 448;
-  drawn.terms.sites.assign(ranks_sum ? 8 : 1,
-                           {.address = "127.0.0.1:7700", .weight = 1, .at_rank = ranks_sum});
+  drawn.terms.sites.assign(drawn.options.placement.weights.size(),
+                           {.address = "127.0.0.1:7700", .weight = 1});
+  const control::SiteAddress at_rank = {.address = "127.0.0.1:7701", .weight = 1, .at_rank = true};
+  if (drawn.options.placement.ranks_sum)
+    drawn.terms.sites.resize(drawn.terms.sites.size() + 8, at_rank);
   drawn.calls.assign(2, {.layout = {WireFormat::bfp32, DataType::f32}, .elements = 250'000});
   return drawn;
 }
 
 // A real rank's socket does not wait for an emulated link. Its packets then wait in the emulator.
 TEST(EmulatedMessages, TakeAsLongAsThoseOfRealRanks) {
-  for (const Case& drawn : {on_links(20'000'000, false), on_links(100'000'000, false),
-                            on_links(1'000'000'000, false), on_links(100'000'000, true)}) {
+  const Placement ranks_sum = {.weights = {}, .ranks_sum = true};
+  const Placement in_racks = {.racks = even_ranges(8, 2), .ranks_sum = true};
+  for (const Case& drawn :
+       {on_links(20'000'000, {}), on_links(100'000'000, {}), on_links(1'000'000'000, {}),
+        on_links(100'000'000, ranks_sum), on_links(100'000'000, in_racks)}) {
     Beside beside(drawn);
     const base::Instant emulated = end_of(beside.run());
     const base::Instant real = end_of(ways_of_real(drawn, beside.job().scenario()));
     EXPECT_NEAR(static_cast<double>(emulated.ns) / static_cast<double>(real.ns), 1, 0.02)
         << drawn.options.link.bits_per_second << " bit/s, "
-        << (drawn.options.placement.ranks_sum ? "ranks sum" : "a switch sums");
+        << (drawn.options.placement.ranks_sum ? "ranks sum, racks: " : "a switch sums, racks: ")
+        << drawn.terms.racks.size();
   }
 }
 

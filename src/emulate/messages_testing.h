@@ -141,19 +141,21 @@ inline Ways ways_of_real(const Case& drawn, const sim::Scenario& scenario) {
 }
 
 // Real ranks and their sites beside an emulated job, joined to it by wires without delay, as
-// sockets join them.
+// sockets join them. If a real switch sums, it is there, too, and real parties send to each other
+// themselves, over links of their own.
 class Beside {
  public:
   explicit Beside(const Case& drawn)
       : job_(drawn.options, drawn.terms, base::Instant{},
              [this](Way way, std::span<const std::byte> datagram) { deliver(way, datagram); }),
         real_(drawn.options.real),
-        network_({.node_count_max = 2 * real_ + drawn.options.ranks + 1,
+        at_switch_(drawn.options.real_switch.is_set()),
+        network_({.node_count_max = 4 * real_ + drawn.options.ranks + 66,
                   .packet_count_max = 20'000,
                   .parcel_count_max = 20'000,
                   .packet_bytes_max = drawn.terms.datagram_bytes_max}) {
     far_sites_ = network_.add_node(std::make_unique<Wire>(*this));
-    for (std::uint16_t rank = 0; rank < real_; ++rank) add_rank(rank);
+    for (std::uint16_t rank = 0; rank < real_; ++rank) add_rank(rank, drawn.options.link);
     for (std::uint16_t rank = 0; rank < drawn.options.ranks; ++rank) {
       far_ranks_.push_back(network_.add_node(std::make_unique<Wire>(*this)));
       parties_.ranks[far_ranks_.back()] = rank;
@@ -203,7 +205,7 @@ class Beside {
     Beside& beside_;
   };
 
-  void add_rank(std::uint16_t rank) {
+  void add_rank(std::uint16_t rank, const sim::LinkOptions& link) {
     const sim::Scenario& scenario = job_.scenario();
     const plan::Plan plan = sim::plan_of(scenario);
     sim::WorkerNodeOptions options;
@@ -219,43 +221,69 @@ class Beside {
     parties_.ranks[nodes_.back()] = rank;
     parties_.workers.insert(nodes_.back());
     up_.emplace_back();
+    links_.emplace_back();
+    if (!at_switch_) return;
+    for (std::vector<sim::NodeId>* const each : {&links_.back().up, &links_.back().down}) {
+      each->push_back(network_.add_node(std::make_unique<sim::Link>(link, network_.node_count())));
+    }
+  }
+
+  bool is_real(std::optional<std::uint16_t> owner) const {
+    return owner ? *owner < real_ : at_switch_;
+  }
+
+  // Null if the site is not real.
+  sim::AggregatorNode* add_site(const plan::Plan& plan, std::size_t site, sim::NodeId& root) {
+    const std::optional<std::uint16_t> owner = rank_of(plan, site);
+    if (!is_real(owner)) return nullptr;
+    auto made =
+        std::make_unique<sim::AggregatorNode>(plan::aggregator_options(plan, site, 0), false);
+    sim::AggregatorNode* const aggregator = made.get();
+    root = network_.add_node(std::move(made));
+    if (owner) parties_.sites.insert(root);
+    return aggregator;
   }
 
   // Between a site and all ranks, where one of the two is real.
   void add_paths(std::size_t site) {
     const plan::Plan plan = sim::plan_of(job_.scenario());
     const std::optional<std::uint16_t> owner = rank_of(plan, site);
-    sim::AggregatorNode* aggregator = nullptr;
     sim::NodeId root = far_sites_;
-    if (owner && *owner < real_) {
-      auto made =
-          std::make_unique<sim::AggregatorNode>(plan::aggregator_options(plan, site, 0), false);
-      aggregator = made.get();
-      root = network_.add_node(std::move(made));
-      parties_.sites.insert(root);
-    }
+    sim::AggregatorNode* const aggregator = add_site(plan, site, root);
+    const sim::Between above = owner && *owner < real_ ? links_[*owner] : sim::Between{};
     std::vector<sim::PathId> to_workers;
     for (std::uint16_t rank = 0; rank < plan.world; ++rank) {
       const Way up = {rank, static_cast<std::uint8_t>(site), false};
       const Way down = {rank, static_cast<std::uint8_t>(site), true};
-      if (rank < real_) {
-        const sim::NodeId above = owner == rank ? root : far_sites_;
-        up_[rank].push_back(add_path(up, nodes_[rank], above));
-        in_[down] = add_path(down, above, nodes_[rank]);
-      }
-      if (owner == rank && aggregator != nullptr) {
-        to_workers.push_back(in_[down]);
+      const bool is_direct = aggregator != nullptr && rank < real_ && (at_switch_ || owner == rank);
+      if (is_direct) {
+        const bool is_own = owner == rank;  // in one process
+        const sim::Between below = is_own ? sim::Between{} : links_[rank];
+        const sim::Between end = is_own ? sim::Between{} : above;
+        up_[rank].push_back(add_path(up, nodes_[rank], joined(below.up, end.down), root));
+        to_workers.push_back(add_path(down, root, joined(end.up, below.down), nodes_[rank]));
         continue;
       }
+      if (rank < real_) {
+        up_[rank].push_back(add_path(up, nodes_[rank], links_[rank].up, far_sites_));
+        in_[down] = add_path(down, far_sites_, links_[rank].down, nodes_[rank]);
+      }
       if (aggregator == nullptr) continue;
-      to_workers.push_back(add_path(down, root, far_ranks_[rank]));
-      in_[up] = add_path(up, far_ranks_[rank], root);
+      to_workers.push_back(add_path(down, root, above.up, far_ranks_[rank]));
+      in_[up] = add_path(up, far_ranks_[rank], above.down, root);
     }
     if (aggregator != nullptr) aggregator->connect(std::move(to_workers), std::nullopt);
   }
 
-  sim::PathId add_path(Way way, sim::NodeId from, sim::NodeId to) {
-    const sim::PathId path = sim::add_path(network_, way.site, from, {}, to);
+  static std::vector<sim::NodeId> joined(std::vector<sim::NodeId> first,
+                                         const std::vector<sim::NodeId>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  }
+
+  sim::PathId add_path(Way way, sim::NodeId from, const std::vector<sim::NodeId>& between,
+                       sim::NodeId to) {
+    const sim::PathId path = sim::add_path(network_, way.site, from, between, to);
     ways_of_paths_[path] = way;
     return path;
   }
@@ -276,10 +304,12 @@ class Beside {
   base::Instant now_;
   EmulatedJob job_;
   const std::uint32_t real_;
+  const bool at_switch_;
   sim::Network network_;
   std::vector<sim::WorkerNode*> workers_;
   std::vector<sim::NodeId> nodes_;            // of workers
   std::vector<std::vector<sim::PathId>> up_;  // by real rank and site
+  std::vector<sim::Between> links_;           // of real ranks, at a real switch
   sim::NodeId far_sites_ = 0;                 // the wire to sites that are not real
   std::vector<sim::NodeId> far_ranks_;        // the wires to workers, as real ranks' sites see them
   std::map<Way, sim::PathId> in_;             // from a wire

@@ -20,8 +20,9 @@ enum class Values : std::uint8_t {
 
 struct EmulationOptions {
   io::SocketAddress listen;  // packets and, over TCP, control
-  // Set: a real switch sums, where real and emulated ranks join. Nothing but ranks and their links
-  // is emulated then, and the placement is the usual one.
+  // Set: a real switch sums, where real and emulated ranks join. Nothing but ranks, their sites and
+  // their links is emulated then. The placement has one weight, that of each site of the switch
+  // which leaves it open, and says whether ranks sum, too.
   io::SocketAddress real_switch = {};
   std::uint32_t ranks = 2;  // of each job
   std::uint32_t real = 1;   // the first ranks, which join over sockets

@@ -215,8 +215,12 @@ std::optional<std::string> find_fault(const Placement& placement, std::uint32_t 
     return fmt::format("{} sites, of which each rank brings one, and a job has at most {}", sites,
                        core::Stripe::kSitesMax);
   }
-  if (placement.ranks_sum && !(placement.racks.empty() && placement.hosts.empty())) {
-    return "ranks that sum are emulated without racks and hosts; leave these out";
+  if (placement.ranks_sum && !placement.hosts.empty()) {
+    return "ranks that sum share memory only if all ranks are on one host; leave hosts out";
+  }
+  if (placement.weights.empty() && !placement.racks.empty()) {
+    return "the parent of a rack's switch must be a switch, and only ranks sum; let a switch sum, "
+           "too";
   }
   const std::size_t ends = ranks + placement.racks.size() + placement.hosts.size();
   const std::size_t paths = 2 * sites * ends;

@@ -23,11 +23,11 @@ namespace infold::emulate {
 struct Placement {
   std::vector<core::RankRange> racks;  // each below a switch of its own; in rising order
   // Each is one machine, whose ranks share memory. Real ranks share none with emulated ones: a host
-  // that has a real rank is several hosts of one rank. In rising order.
+  // that has a real rank is several hosts of one rank. In rising order. None where ranks sum.
   std::vector<core::RankRange> hosts;
   std::vector<std::uint16_t> weights = {1};  // of each emulated switch at the root, a site
-  // Each rank brings a site, too. Sites of ranks come behind those of switches, of which there may
-  // be none then.
+  // Each rank brings a site, too, which ranks of all racks reach themselves. Sites of ranks come
+  // behind those of switches, of which there may be none then, and so no racks.
   bool ranks_sum = false;
   core::SiteRecord record;           // of each emulated site and of racks' switches
   bool on_servers = false;           // a site is a host with one link, as ranks have, and no switch

@@ -122,6 +122,20 @@ TEST(Placement, OfAPlanWhoseRanksSum) {
               HasSubstr("join rank 1 with --worker-weight 1 (INFOLD_WORKER_WEIGHT in PyTorch)"));
 }
 
+// Ranks of all racks reach a rank's site themselves.
+TEST(Placement, OfAPlanWithRacksWhoseRanksSum) {
+  plan::Plan plan = plan_of_ranks(6, 2);
+  const std::vector<RankRange> racks = {{0, 2}, {3, 3}};
+  plan.trees[0] = plan::tree_of(6, {}, racks);
+  EXPECT_THAT(refusal_of(plan), HasSubstr("tree 1 is none that ranks form"));
+  plan.trees[1] = plan::tree_of(6, {}, racks);
+  const auto placement = placement_of(plan, 2);
+  ASSERT_TRUE(placement.has_value()) << placement.error();
+  EXPECT_TRUE(placement->ranks_sum);
+  EXPECT_EQ(placement->racks, racks);
+  EXPECT_EQ(placement->weights, (std::vector<std::uint16_t>{1, 1}));
+}
+
 TEST(Placement, RefusesPlansOfWhichSomeRanksSum) {
   plan::Plan plan = plan_of_ranks(5, 1);
   plan.trees.pop_back();
@@ -134,8 +148,10 @@ TEST(Placement, RefusesPlansOfWhichSomeRanksSum) {
   EXPECT_THAT(refusal_of(plan), HasSubstr("in the order of ranks"));
   const std::vector<RankRange> halves = {{0, 2}, {2, 3}};
   plan = plan_of_ranks(5, 1);
-  plan.trees[0] = plan::tree_of(5, {}, halves);
-  EXPECT_THAT(refusal_of(plan), HasSubstr("without racks and hosts"));
+  plan.trees[0] = plan::tree_of(5, std::vector<RankRange>{{3, 2}}, {});
+  EXPECT_THAT(refusal_of(plan), HasSubstr("only if all ranks are on one host"));
+  EXPECT_THAT(find_fault({.racks = halves, .weights = {}, .ranks_sum = true}, 5).value_or(""),
+              HasSubstr("the parent of a rack's switch must be a switch"));
   plan = plan_of_ranks(5, 0);
   plan.trees[1] = plan::tree_of(5, {}, halves);
   plan.trees[1].aggregators.front().place = plan::Place::rank;

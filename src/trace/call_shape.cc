@@ -12,10 +12,7 @@ constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, Dat
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
 
 DataType type_of(const Collective& collective) {
-  DataType type = DataType::f32;
-  for (const DataType each : kTypes) {
-    if (collective.data_type == data_type_name(each)) type = each;
-  }
+  const DataType type = type_named(collective.data_type).value_or(DataType::f32);
   return collective.bytes % element_bytes(type) == 0 ? type : DataType::u8;
 }
 
@@ -60,6 +57,13 @@ std::optional<std::string> find_unplayable(const Node& node, int world) {
 }
 
 }  // namespace
+
+std::optional<DataType> type_named(std::string_view name) {
+  for (const DataType each : kTypes) {
+    if (name == data_type_name(each)) return each;
+  }
+  return std::nullopt;
+}
 
 CallShape shape_of(const Collective& collective, int world) {
   CallShape shape;

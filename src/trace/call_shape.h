@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <infold/vocabulary.h>
@@ -29,6 +30,9 @@ struct CallShape {
 
   friend auto operator<=>(const CallShape&, const CallShape&) = default;
 };
+
+// The type of this name, as data_type_name() has it.
+std::optional<DataType> type_named(std::string_view name);
 
 // Bytes that are no multiple of the type's size are elements of one byte.
 CallShape shape_of(const Collective& collective, int world);

@@ -19,6 +19,8 @@ namespace infold::trace {
 namespace {
 
 constexpr std::uint64_t kWorldMax = 1 << 20;
+// An input of a tebibyte fits into the memory of no rank.
+constexpr std::uint64_t kInputBytesMax = std::uint64_t{1} << 40;
 constexpr const char* kAgain = "; record the trace again";
 
 std::string called(const Node& node) {
@@ -62,23 +64,78 @@ std::string describe_cycle(const Trace& trace, const Graph& graph,
                      called(trace.nodes[at]), graph.nodes() - order.size(), kAgain);
 }
 
-std::optional<std::string> find_fault_of(const Node& node) {
+// A rank without a world counts; find_fault_of_set() then takes the number of files.
+std::optional<std::string> find_fault_of_metadata(const Trace& trace) {
+  if (find(trace.attributes, "world") == nullptr) return std::nullopt;
+  const auto world = trace.world();
+  if (!world || *world == 0 || *world > kWorldMax) {
+    return fmt::format(
+        "the metadata's world is no number from 1 to {}; set its attribute world to the number of "
+        "ranks",
+        kWorldMax);
+  }
+  const std::uint64_t rank = trace.rank().value_or(0);
+  if (rank < *world) return std::nullopt;
+  return fmt::format("the metadata has rank {} in a world of {}; ranks count from 0{}", rank,
+                     *world, kAgain);
+}
+
+std::string no_root(const Node& node, std::uint64_t ranks) {
+  return fmt::format(
+      "{} has a root that is none of the group's {} ranks; set its attribute comm_src to a number "
+      "from 0 to {}",
+      called(node), ranks, ranks - 1);
+}
+
+// A root is a place in the group. A trace that does not list the group has all ranks there.
+std::optional<std::string> find_wrong_root(const Node& node, const Trace& trace) {
+  if (find(node.attributes, "comm_src") == nullptr) return std::nullopt;
+  const std::string group = text(node.attributes, "pg_name").value_or("");
+  const std::size_t listed = ranks_of_group(trace, group).size();
+  const std::uint64_t ranks = listed > 0 ? listed : trace.world().value_or(kWorldMax);
+  const auto root = whole(node.attributes, "comm_src");
+  if (root && *root < ranks) return std::nullopt;
+  return no_root(node, ranks);
+}
+
+std::optional<std::string> find_wrong_type(const Node& node) {
+  if (find(node.attributes, "dtype") == nullptr) return std::nullopt;
+  const auto name = text(node.attributes, "dtype");
+  if (name && (name->empty() || type_named(*name))) return std::nullopt;
+  return fmt::format(
+      "{} has the type '{}', which infold does not know; set its attribute dtype to f32, f16, "
+      "bf16, f64, i8, u8, i32 or i64",
+      called(node), printable(name.value_or("(no text)")));
+}
+
+std::optional<std::string> find_wrong_size(const Node& node, CollectiveKind kind) {
+  const auto bytes = whole(node.attributes, "comm_size");
+  if (!bytes && kind != CollectiveKind::barrier) {
+    return fmt::format("{}, {}, has no size; set its attribute comm_size to the bytes of the input",
+                       called(node), collective_name(kind));
+  }
+  if (bytes.value_or(0) <= kInputBytesMax) return std::nullopt;
+  return fmt::format(
+      "{} has {} bytes, and no rank has memory for more than {}; set its attribute comm_size to "
+      "the bytes of the input",
+      called(node), *bytes, kInputBytesMax);
+}
+
+std::optional<std::string> find_fault_of(const Node& node, const Trace& trace) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   if (node.start_us > kMost || node.duration_us > kMost - node.start_us) {
     return called(node) + " ends after 2^63 microseconds; the writer's clock is wrong" + kAgain;
   }
   if (node.type != NodeType::collective) return std::nullopt;
+  if (auto wrong = find_wrong_root(node, trace)) return wrong;
   const auto collective = collective_of(node);
   if (!collective) {
     return called(node) +
            " is a collective without a known kind; set its attribute comm_type to a "
            "number from 0 to 9";
   }
-  if (collective->kind != CollectiveKind::barrier && !whole(node.attributes, "comm_size")) {
-    return fmt::format("{}, {}, has no size; set its attribute comm_size to the bytes of the input",
-                       called(node), collective_name(collective->kind));
-  }
-  return std::nullopt;
+  if (auto wrong = find_wrong_size(node, collective->kind)) return wrong;
+  return find_wrong_type(node);
 }
 
 // Whether ranks may have different inputs by the kind's meaning.
@@ -162,6 +219,11 @@ std::optional<std::string> find_fault_of_group(const std::string& group,
     return fmt::format("{} has collectives of group '{}', which does not list rank {}{}",
                        calls.trace->file, printable(group), rank, kAgain);
   }
+  const std::size_t ranks = members.empty() ? by_rank.size() : members.size();
+  for (std::size_t i = 0; i < first.nodes.size(); ++i) {
+    const auto root = static_cast<std::size_t>(collective_of(first.node(i))->root);
+    if (root >= ranks) return first.trace->file + ": " + no_root(first.node(i), ranks);
+  }
   for (const std::int64_t member : members) {
     const auto rank = static_cast<std::uint64_t>(member);
     if (callers.contains(rank)) continue;
@@ -173,6 +235,7 @@ std::optional<std::string> find_fault_of_group(const std::string& group,
 }  // namespace
 
 std::optional<std::string> find_fault(const Trace& trace) {
+  if (auto fault = find_fault_of_metadata(trace)) return fault;
   const NodeIndex index(trace);
   if (const auto id = index.duplicate()) {
     return fmt::format("{} has the id of another node; give each node an id of its own",
@@ -180,7 +243,7 @@ std::optional<std::string> find_fault(const Trace& trace) {
   }
   if (auto fault = find_missing_dependency(trace, index)) return fault;
   for (const Node& node : trace.nodes) {
-    if (auto fault = find_fault_of(node)) return fault;
+    if (auto fault = find_fault_of(node, trace)) return fault;
   }
   const Graph graph(trace);
   const std::vector<std::size_t> order = graph.order();

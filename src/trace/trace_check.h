@@ -12,8 +12,9 @@
 
 namespace infold::trace {
 
-// Ids twice, dependencies on nodes that are not there, cycles, collectives without kind or size,
-// and times that do not fit in 64 bits.
+// Ids twice, dependencies on nodes that are not there, cycles, and times that do not fit in 64
+// bits. Collectives without kind or size, or with a size, a type or a root that cannot be. A world
+// without ranks, or without this one.
 std::optional<std::string> find_fault(const Trace& trace);
 
 struct NamedTrace {

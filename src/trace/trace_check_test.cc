@@ -57,6 +57,62 @@ TEST(TraceCheck, ACollectiveHasAKindAndASize) {
   EXPECT_THAT(*find_fault(trace), HasSubstr("comm_type"));
 }
 
+// The small trace, whose first collective has one attribute more, or another value of it.
+std::string fault_with(const std::string& name, Attribute::Value value) {
+  Trace trace = small_trace();
+  Attributes& attributes = trace.nodes[1].attributes;
+  std::erase_if(attributes, [&](const Attribute& each) { return each.name == name; });
+  attributes.push_back(make_attribute(name, std::move(value)));
+  return find_fault(trace).value_or("none");
+}
+
+TEST(TraceCheck, ASizeFitsIntoMemory) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  EXPECT_EQ(fault_with("comm_size", kMost), "none");
+  EXPECT_THAT(
+      fault_with("comm_size", kMost + 1),
+      AllOf(HasSubstr("node 2 "), HasSubstr("has 1099511627777 bytes"), HasSubstr("comm_size")));
+  EXPECT_THAT(fault_with("comm_size", ~std::uint64_t{0}), HasSubstr("18446744073709551615 bytes"));
+  EXPECT_THAT(fault_with("comm_size", std::int64_t{-1}), HasSubstr("has no size"));
+}
+
+TEST(TraceCheck, ATypeHasAKnownName) {
+  for (const char* const name : {"", "f32", "bf16", "u8", "i64"}) {
+    EXPECT_EQ(fault_with("dtype", std::string(name)), "none") << name;
+  }
+  EXPECT_THAT(fault_with("dtype", std::string("f99")),
+              AllOf(HasSubstr("node 2 "), HasSubstr("the type 'f99'"), HasSubstr("bf16")));
+  EXPECT_THAT(fault_with("dtype", std::int64_t{1}), HasSubstr("the type '(no text)'"));
+}
+
+TEST(TraceCheck, ARootIsARankOfTheGroup) {
+  EXPECT_EQ(fault_with("comm_src", std::int32_t{1}), "none");
+  for (const std::int64_t root : {std::int64_t{-1}, std::int64_t{2}, std::int64_t{1} << 40}) {
+    EXPECT_THAT(fault_with("comm_src", root),
+                AllOf(HasSubstr("node 2 "), HasSubstr("none of the group's 2 ranks"),
+                      HasSubstr("from 0 to 1")))
+        << root;
+  }
+  Trace trace = small_trace();
+  trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{1}));
+  trace.attributes.push_back(make_attribute("pg_ranks:0", std::vector<std::int64_t>{1}));
+  EXPECT_THAT(*find_fault(trace), HasSubstr("none of the group's 1 ranks"));
+}
+
+TEST(TraceCheck, AWorldHasTheRank) {
+  const auto fault = [](std::int64_t rank, std::int64_t world) {
+    Trace trace = small_trace();
+    trace.attributes = {make_attribute("rank", rank), make_attribute("world", world)};
+    return find_fault(trace).value_or("none");
+  };
+  EXPECT_EQ(fault(0, 1), "none");
+  EXPECT_EQ(fault(1023, 1024), "none");
+  for (const std::int64_t world : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    EXPECT_THAT(fault(0, world), HasSubstr("world is no number from 1 to 1048576")) << world;
+  }
+  EXPECT_THAT(fault(2, 2), HasSubstr("has rank 2 in a world of 2"));
+}
+
 TEST(TraceCheck, TimesFitIn64Bits) {
   Trace trace = small_trace();
   trace.nodes[3].duration_us = ~std::uint64_t{0} - 100;
@@ -123,6 +179,14 @@ TEST(TraceSet, NamesCollectivesThatDisagree) {
   set = set_of(2);
   set[1].trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{1}));
   EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("root 0"), HasSubstr("root 1")));
+  set = set_of(2);
+  for (NamedTrace& each : set) {  // the files say how many ranks there are
+    std::erase_if(each.trace.attributes, [](const Attribute& own) { return own.name == "world"; });
+    each.trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{2}));
+    EXPECT_EQ(find_fault(each.trace), std::nullopt);
+  }
+  EXPECT_THAT(*find_fault_of_set(set),
+              AllOf(HasSubstr("trace.0.et: node 2 "), HasSubstr("none of the group's 2 ranks")));
 }
 
 // Ranks 0 and 1 are group "a", and ranks 2 and 3 are group "b".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emulate/at_switch/switch_emulator.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "control/job_plan.h"
+#include "emulate/emulated_ranks.h"
 #include "io/host/clock.h"
 #include "io/host/log.h"
 #include "plan/plan_text.h"
@@ -19,34 +21,60 @@ tl::unexpected<control::Refusal> refuse(std::string message) {
   return tl::unexpected(control::Refusal{control::RefusalReason::broken, std::move(message), -1});
 }
 
+// Sites at ranks come last. A real rank may have joined at the switch itself.
+bool all_or_none_sum(const control::JobTerms& terms, bool ranks_sum) {
+  const auto first = std::find_if(terms.sites.begin(), terms.sites.end(),
+                                  [](const control::SiteAddress& site) { return site.at_rank; });
+  const auto count = static_cast<std::uint32_t>(terms.sites.end() - first);
+  return count == (ranks_sum ? terms.world : 0) &&
+         std::all_of(first, terms.sites.end(), [](const auto& site) { return site.at_rank; });
+}
+
+// Sites at ranks are in the order of ranks.
+bool ends_with(const control::JobTerms& terms, const std::vector<io::SocketAddress>& of_emulated) {
+  return std::equal(of_emulated.rbegin(), of_emulated.rend(), terms.sites.rbegin(),
+                    [](const io::SocketAddress& own, const control::SiteAddress& said) {
+                      return text_for_ranks(own) == said.address;
+                    });
+}
+
 // A switch may answer with any terms. Emulated ranks share no host and have no rack of their own.
-control::Answer<plan::Plan> plan_of_ranks(const control::JobTerms& terms, std::uint32_t ranks,
-                                          std::uint32_t real) {
-  plan::Plan plan = control::plan_of_sites(terms);
+// Ranks reach a rank's site themselves.
+control::Answer<void> check(const control::JobTerms& terms, const EmulationOptions& options) {
+  const plan::Plan plan = control::plan_of_sites(terms);
   const auto fault = plan::find_fault(plan);
-  if (terms.world != ranks || fault) {
+  if (terms.world != options.ranks || fault) {
     return refuse("the switch has sent terms that make no plan: " +
                   fault.value_or("another number of ranks"));
   }
+  if (!all_or_none_sum(terms, options.placement.ranks_sum)) {
+    return refuse(
+        "some ranks of the job sum a share, and others do not; let all join with one INFOLD_SITES");
+  }
   for (const plan::Tree& tree : plan.trees) {
-    for (std::uint32_t rank = real; rank < ranks; ++rank) {
+    const bool is_at_rank = tree.aggregators.front().place == plan::Place::rank;
+    for (std::uint32_t rank = is_at_rank ? 0 : options.real; rank < options.ranks; ++rank) {
       if (plan::position_of(tree, static_cast<std::uint16_t>(rank)).aggregator == 0) continue;
       return refuse(fmt::format(
-          "the switch puts rank {}, which is emulated, into a rack or a host; it must be directly "
-          "below the switch",
-          rank));
+          "the switch puts rank {}, which {}, into a rack or a host; it must be directly below the "
+          "{}",
+          rank, rank < options.real ? "sums a share" : "is emulated",
+          is_at_rank ? "sites of ranks" : "switch"));
     }
   }
-  return plan;
+  return {};
 }
 
-control::Answer<std::vector<io::SocketAddress>> sites_of(const control::JobTerms& terms) {
+// Of a real rank at a link-local address, the interface is that of the switch.
+control::Answer<std::vector<io::SocketAddress>> sites_of(const control::JobTerms& terms,
+                                                         const io::SocketAddress& real_switch) {
   std::vector<io::SocketAddress> sites;
   for (const control::SiteAddress& site : terms.sites) {
-    const auto address = io::SocketAddress::parse_number(site.address, "a site");
+    auto address = io::SocketAddress::parse_number(site.address, "a site");
     if (!address || address->is_any()) {
       return refuse("the switch has a site at " + site.address + ", which is no address");
     }
+    address->take_link(real_switch);
     sites.push_back(*address);
   }
   return sites;
@@ -71,7 +99,13 @@ SwitchEmulator::SwitchEmulator(const EmulationOptions& options, std::unique_ptr<
       server_(std::move(ranks)),
       loop_(std::make_unique<site::ServeLoop>("emulator", *server_)),
       relay_(std::make_unique<SwitchRelay>(
-          *this, SwitchRelayOptions{options.ranks, options.real, options.real_switch})) {}
+          *this, SwitchRelayOptions{.ranks = options.ranks,
+                                    .real = options.real,
+                                    .real_switch = options.real_switch,
+                                    .rank_sites = options.placement.ranks_sum
+                                                      ? server_->addresses()
+                                                      : std::vector<io::SocketAddress>(),
+                                    .switch_weight = options.placement.weights.front()})) {}
 
 SwitchEmulator::~SwitchEmulator() {
   control_.reset();
@@ -86,11 +120,12 @@ EmulationReport SwitchEmulator::report() {
 }
 
 control::Answer<void> SwitchEmulator::start_job(const control::JobTerms& terms) {
-  if (const auto plan = plan_of_ranks(terms, options_.ranks, options_.real); !plan) {
-    return tl::unexpected(plan.error());
-  }
-  const auto sites = sites_of(terms);
+  if (const auto checked = check(terms, options_); !checked) return checked;
+  const auto sites = sites_of(terms, options_.real_switch);
   if (!sites) return tl::unexpected(sites.error());
+  if (options_.placement.ranks_sum && !ends_with(terms, server_->addresses())) {
+    return refuse("the switch has sent other sites of emulated ranks than these have");
+  }
   control::Answer<void> answer;
   loop_->run([&] {
     if (server_->find(terms.job) != nullptr) {
@@ -100,7 +135,7 @@ control::Answer<void> SwitchEmulator::start_job(const control::JobTerms& terms) 
     try {
       server_->add(std::make_unique<EmulatedJob>(options_, terms, io::monotonic_now(),
                                                  server_->deliver_to(terms.job)),
-                   terms.job, *sites);
+                   terms, *sites);
     } catch (const std::bad_alloc&) {
       answer = tl::unexpected(control::Refusal{
           control::RefusalReason::full,
@@ -122,7 +157,8 @@ void SwitchEmulator::note_call(std::uint16_t job, const control::CallNote& note)
     if (const base::Result<void> noted = network->note(now, note); !noted) {
       io::log(status::LogLevel::error, "not_emulated",
               {{"number", job}, {"reason", noted.error().detail}});
-      network->end(now, {core::AbortReason::cancelled, 0, 0, {}, {}});  // it takes no more calls
+      const auto rank = static_cast<std::uint16_t>(options_.real);
+      network->end(now, {core::AbortReason::cancelled, rank, rank, {}, {}});  // no more calls
       relay_->fail(job);
     }
     server_->flush();

@@ -2,7 +2,7 @@
 //
 // An emulator before a real switch: the control plane that real ranks join at, which passes them on
 // to the switch, and emulated ranks with sockets of their own, on one thread. Real ranks send their
-// packets to the switch themselves.
+// packets to the switch themselves, and where ranks sum to the sites of all ranks.
 #pragma once
 
 #include <memory>

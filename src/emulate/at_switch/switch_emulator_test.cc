@@ -4,6 +4,7 @@
 // emulator. Every sum is compared with what all ranks contribute.
 #include "emulate/at_switch/switch_emulator.h"
 
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -30,15 +31,25 @@ std::unique_ptr<SwitchEmulator> start(const switches::SwitchServer& real_switch,
   return std::move(*emulator);
 }
 
+struct Joining {
+  SharedMemory memory = SharedMemory::off;
+  bool rejoins = false;
+  Sites sites = Sites::switches;
+  int drivers = 1;
+};
+
 void run_real(const SwitchEmulator& emulator, int real, int world, const Body& body,
-              SharedMemory memory = SharedMemory::off, bool rejoins = false) {
+              const Joining& joining = {}) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < real; ++rank) {
     threads.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, world);
       options.switches = {emulator.address().text()};
-      options.shared_memory = memory;
-      options.rejoin = rejoins;
+      options.shared_memory = joining.memory;
+      options.rejoin = joining.rejoins;
+      options.sites = joining.sites;
+      options.drivers = joining.drivers;
+      if (joining.sites == Sites::mixed) options.worker_weight = 2;
       Result<Communicator> communicator = Communicator::join(options);
       ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
       body(*communicator);
@@ -107,7 +118,63 @@ TEST(SwitchEmulator, LossAndSlowLinksChangeNoSum) {
 TEST(SwitchEmulator, RealRanksMayShareMemory) {
   const auto real_switch = start_switch("127.0.0.1:0");
   const auto emulator = start(*real_switch, {.ranks = 6, .real = 3, .values = Values::generated});
-  run_real(*emulator, 3, 6, [](Communicator& comm) { check_sums(comm, 4); }, SharedMemory::always);
+  run_real(*emulator, 3, 6, [](Communicator& comm) { check_sums(comm, 4); },
+           {.memory = SharedMemory::always});
+}
+
+// A real switch, a site at each rank, and packets between all of them.
+TEST(SwitchEmulator, ARealSwitchSumsBesideRanksThatSum) {
+  for (const int drivers : {1, 2}) {
+    const auto real_switch = start_switch("127.0.0.1:0", 2);
+    const auto emulator = start(*real_switch, {.ranks = 7,
+                                               .real = 3,
+                                               .placement = {.weights = {3}, .ranks_sum = true},
+                                               .values = Values::generated});
+    for (int job = 0; job < 3; ++job) {  // the name is free for the next one
+      run_real(*emulator, 3, 7, [](Communicator& comm) { check_sums(comm, 4); },
+               {.sites = Sites::mixed, .drivers = drivers});
+      EXPECT_TRUE(real_switch->jobs().empty()) << "all ranks have left";
+    }
+    const EmulationReport report = emulator->report();
+    EXPECT_EQ(report.counters.transfers, 12U);
+    EXPECT_GT(report.counters.packets_in, 0U);
+    EXPECT_EQ(report.counters.packets_refused, 0U);
+  }
+}
+
+TEST(SwitchEmulator, LossAndSlowLinksChangeNoSumOfRanksThatSum) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator = start(*real_switch, {.ranks = 5,
+                                             .real = 2,
+                                             .placement = {.ranks_sum = true},
+                                             .link = {.bits_per_second = 200'000'000,
+                                                      .delay = base::microseconds(200),
+                                                      .queue_bytes_max = 64 << 10},
+                                             .loss = 0.03,
+                                             .values = Values::generated});
+  run_real(*emulator, 2, 5, [](Communicator& comm) { check_sums(comm, 6); },
+           {.sites = Sites::mixed});
+}
+
+TEST(SwitchEmulator, ARankThatSumsAndLeavesEndsTheJobForTheOthers) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  const auto emulator =
+      start(*real_switch, {.ranks = 5, .real = 3, .placement = {.ranks_sum = true}});
+  std::barrier have_results(3);
+  for (int job = 0; job < 2; ++job) {
+    run_real(*emulator, 3, 5,
+             [&](Communicator& comm) {
+               std::vector<float> tensor(10'000, 1);
+               const auto first = comm.all_reduce(std::span(tensor)).wait();
+               have_results.arrive_and_wait();
+               ASSERT_TRUE(first.has_value()) << first.error().message;
+               if (comm.rank() == 1) return;
+               const auto done = comm.all_reduce(std::span(tensor)).wait();
+               ASSERT_FALSE(done.has_value());
+               EXPECT_EQ(done.error().rank, 1) << done.error().message;
+             },
+             {.sites = Sites::mixed});
+  }
 }
 
 TEST(SwitchEmulator, ARankThatLeavesEndsTheJobForTheOther) {
@@ -127,13 +194,19 @@ TEST(SwitchEmulator, ARankThatLeavesEndsTheJobForTheOther) {
 
 TEST(SwitchEmulator, WhatCannotBeGeneratedEndsTheJob) {
   const auto real_switch = start_switch("127.0.0.1:0");
-  const auto emulator = start(*real_switch, {.ranks = 3, .real = 1, .values = Values::generated});
-  run_real(*emulator, 1, 3, [](Communicator& comm) {
+  const auto call = [](Communicator& comm) {
     std::vector<float> tensor(3000, 1.5F);
     const auto done = comm.all_reduce(std::span(tensor), {.wire = WireFormat::fixed32}).wait();
     ASSERT_FALSE(done.has_value());
     EXPECT_EQ(done.error().rank, 1) << done.error().message;
-  });
+  };
+  for (const bool ranks_sum : {false, true}) {
+    const auto emulator = start(*real_switch, {.ranks = 3,
+                                               .real = 1,
+                                               .placement = {.ranks_sum = ranks_sum},
+                                               .values = Values::generated});
+    run_real(*emulator, 1, 3, call, {.sites = ranks_sum ? Sites::mixed : Sites::switches});
+  }
 }
 
 std::string error_of(const SwitchEmulator& emulator, JoinOptions options) {
@@ -153,6 +226,35 @@ TEST(SwitchEmulator, PassesRefusalsOn) {
   EXPECT_THAT(error_of(*emulator, verifying), HasSubstr("INFOLD_VERIFY"));
   run_real(*emulator, 1, 3,
            [](Communicator& comm) { ASSERT_TRUE(comm.barrier().wait().has_value()); });
+}
+
+// Rank 1 joins at the switch itself, where nothing forbids a job of which some ranks sum.
+TEST(SwitchEmulator, EitherAllRanksSumOrNone) {
+  const auto real_switch = start_switch("127.0.0.1:0");
+  for (const bool ranks_sum : {false, true}) {
+    const auto emulator =
+        start(*real_switch, {.ranks = 4, .real = 2, .placement = {.ranks_sum = ranks_sum}});
+    JoinOptions options = options_of(0, 4);
+    options.shared_memory = SharedMemory::off;
+    options.sites = ranks_sum ? Sites::switches : Sites::mixed;
+    EXPECT_THAT(error_of(*emulator, options),
+                HasSubstr(ranks_sum ? "rank 0 sums no share, and emulated ranks do"
+                                    : "rank 0 sums a share, and emulated ranks do not"));
+    std::thread astray([&, odd = options.sites] {
+      JoinOptions other = options_of(1, 4);
+      other.switches = {real_switch->control_address().text()};
+      other.shared_memory = SharedMemory::off;
+      other.rejoin = false;
+      other.sites = odd;
+      Result<Communicator> joined = Communicator::join(other);
+      if (!joined) return;
+      EXPECT_FALSE(joined->barrier().wait().has_value());
+    });
+    options.sites = ranks_sum ? Sites::mixed : Sites::switches;
+    EXPECT_THAT(error_of(*emulator, options),
+                HasSubstr("some ranks of the job sum a share, and others do not"));
+    astray.join();
+  }
 }
 
 // Somebody else has the place of an emulated rank at the switch.
@@ -208,15 +310,14 @@ TEST(SwitchEmulator, TheJobComesBackWithTheSwitch) {
   const std::string address = infold::testing::free_address();
   auto real_switch = start_switch(address);
   const auto emulator = start(*real_switch, {.ranks = 5, .real = 1, .values = Values::generated});
-  run_real(
-      *emulator, 1, 5,
-      [&](Communicator& comm) {
-        check_sums(comm, 2);
-        real_switch.reset();
-        real_switch = start_switch(address);
-        check_sums(comm, 2);
-      },
-      SharedMemory::off, true);
+  run_real(*emulator, 1, 5,
+           [&](Communicator& comm) {
+             check_sums(comm, 2);
+             real_switch.reset();
+             real_switch = start_switch(address);
+             check_sums(comm, 2);
+           },
+           {.rejoins = true});
 }
 
 TEST(SwitchEmulator, RealRanksHearWhenTheEmulatorGoes) {

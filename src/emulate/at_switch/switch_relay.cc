@@ -85,7 +85,8 @@ std::uint64_t SwitchRelay::add(const std::shared_ptr<Job>& job, const Hello& hel
 control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
                                              std::shared_ptr<control::RankListener> listener) {
   const std::lock_guard lock(mutex_);
-  std::optional<Refusal> refusal = refuse_rank(hello, {options_.ranks, options_.real});
+  std::optional<Refusal> refusal =
+      refuse_rank(hello, {options_.ranks, options_.real, !options_.rank_sites.empty()});
   if (stopping_) refusal = kStopping;
   if (refusal) {
     agenda_.add([listener = std::move(listener), hello, why = *refusal] {
@@ -100,8 +101,10 @@ control::Registrar::Entry SwitchRelay::enter(const Hello& hello,
   job->name = hello.job;
   job->has_rank_0 = job->has_rank_0 || hello.rank == 0;
   const std::shared_ptr<Job> own = job;
-  const std::uint64_t entry = add(own, hello, std::move(listener));
-  if (is_first) add_emulated(own, hello);
+  Hello said = hello;
+  if (said.site) said.site->weight = std::max(said.site->weight, 1U);
+  const std::uint64_t entry = add(own, said, std::move(listener));
+  if (is_first) add_emulated(own, said);
   return Entry{entry};
 }
 
@@ -114,6 +117,10 @@ void SwitchRelay::add_emulated(const std::shared_ptr<Job>& job, const Hello& rea
     hello.always_shares = false;
     hello.source = {};
     hello.patience = kEmulatedPatience;
+    if (hello.site) {
+      hello.site->address = text_for_ranks(options_.rank_sites[rank - options_.real]);
+      hello.site->record = {};
+    }
     add(job, hello, nullptr);
   }
 }
@@ -204,7 +211,8 @@ void SwitchRelay::fail(std::uint16_t number) {
 }
 
 // A registry takes a last rank that leaves for the end of the job, and gives its name again. So
-// emulated ranks leave before it.
+// emulated ranks leave before it. A rank that sums is needed until all have left, and the registry
+// itself lets it wait for them.
 void SwitchRelay::leave(Entry entry, const Parting& parting) {
   const std::lock_guard lock(mutex_);
   const auto found = ranks_.find(static_cast<std::uint64_t>(entry));
@@ -218,7 +226,7 @@ void SwitchRelay::leave(Entry entry, const Parting& parting) {
     return;
   }
   const bool is_calm = parting.way == Parting::in_order && !parting.abort && job->at_plane &&
-                       !job->is_over && !job->emulated.empty();
+                       !job->is_over && !job->emulated.empty() && !rank.hello.site;
   if (job->real.empty() && is_calm) {
     rank.leaves = parting;
     job->last = found->first;
@@ -260,10 +268,16 @@ void SwitchRelay::let_go(std::uint64_t entry) {
   cut(rank);
   const std::shared_ptr<Job> job = std::move(rank.job);
   const std::shared_ptr<control::RankListener> listener = std::move(rank.listener);
+  const bool sums = rank.hello.site.has_value();
   ranks_.erase(found);
   job->real.erase(entry);
   job->emulated.erase(entry);
-  if (listener) agenda_.add([listener] { listener->dismissed(); });
+  if (listener) job->dismissed.push_back(listener);
+  if (job->emulated.empty() || !job->is_dissolved || !sums) {
+    for (const auto& each : std::exchange(job->dismissed, {})) {
+      agenda_.add([each] { each->dismissed(); });
+    }
+  }
   if (job->real.empty()) dissolve(job);
   if (!job->emulated.empty() || !job->last) return;
   const auto last = ranks_.find(*std::exchange(job->last, std::nullopt));

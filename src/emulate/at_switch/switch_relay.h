@@ -9,8 +9,8 @@
 //                  \-- this relay ----/          ^
 //                       emulated ranks ----------'--- packets of emulated ranks
 //
-// Emulated ranks come with the first real rank, say what it says, and leave before the last one.
-// Any thread.
+// Emulated ranks come with the first real rank, say what it says, and leave before the last one, or
+// with it where ranks sum. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,9 @@ struct SwitchRelayOptions {
   std::uint32_t ranks = 0;
   std::uint32_t real = 0;  // the first ones
   io::SocketAddress real_switch = {};
+  // Where others find the site of each emulated rank; empty: no rank sums.
+  std::vector<io::SocketAddress> rank_sites = {};
+  std::uint16_t switch_weight = 1;  // of each site of the switch that leaves it to the ranks
   // A rank's link to the switch, for tests; unset: a JobStream.
   std::function<std::unique_ptr<control::RankLink>(const control::Hello&,
                                                    std::shared_ptr<control::RankListener>)>

@@ -21,6 +21,7 @@ JobTerms SwitchRelay::terms_for_ranks(const JobTerms& terms) const {
   const std::string host = address.substr(0, address.rfind(':'));
   for (control::SiteAddress& site : own.sites) {
     if (site.address.starts_with(':')) site.address = host + site.address;
+    if (site.weight == 0) site.weight = options_.switch_weight;
   }
   return own;
 }

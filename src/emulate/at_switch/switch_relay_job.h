@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "emulate/at_switch/switch_relay.h"
 
@@ -26,6 +27,9 @@ struct SwitchRelay::Job {
   bool is_over = false;               // as the switch says
   bool is_dissolved = false;          // its last real rank has left
   std::optional<std::uint64_t> last;  // that rank, which waits for emulated ranks to leave
+  // Where ranks sum: those that the switch has dismissed, and emulated ranks not yet. The switch
+  // dismisses the last of all when the job's slots are free.
+  std::vector<std::shared_ptr<control::RankListener>> dismissed;
 };
 
 struct SwitchRelay::Rank {

@@ -111,12 +111,17 @@ class Link final : public control::RankLink {
 };
 
 struct Bench {
-  Bench() {
+  explicit Bench(bool all_sum = false) : ranks_sum(all_sum) {
     SwitchRelayOptions options;
     options.ranks = kRanks;
     options.real = kReal;
     options.real_switch = *io::SocketAddress::parse("10.0.0.9:7700", "test");
     options.has_threads = false;
+    options.switch_weight = 4;
+    for (std::uint32_t rank = kReal; ranks_sum && rank < kRanks; ++rank) {
+      options.rank_sites.push_back(
+          *io::SocketAddress::parse("10.0.0.7:" + std::to_string(9000 + rank), "test"));
+    }
     options.link = [this](const Hello& hello, std::shared_ptr<control::RankListener> listener) {
       auto stream = std::make_shared<Stream>();
       stream->hello = hello;
@@ -134,6 +139,10 @@ struct Bench {
     hello.world = kRanks;
     hello.host = control::RankHost{"host", "meeting"};
     hello.patience = std::chrono::seconds(60);
+    if (ranks_sum) {
+      hello.site = control::SiteAddress{
+          .address = "10.0.0.3:" + std::to_string(8000 + rank), .weight = 0, .at_rank = true};
+    }
     heard.push_back(std::make_unique<Heard>());
     const Entry entry = relay->enter(hello, std::make_shared<Ear>(*heard.back()));
     entries.push_back(entry);
@@ -143,7 +152,7 @@ struct Bench {
     JobTerms terms;
     terms.job = number;
     terms.world = kRanks;
-    terms.sites = {{.address = ":7701"}, {.address = "10.0.0.8:7702"}};
+    terms.sites = {{.address = ":7701", .weight = 0}, {.address = "10.0.0.8:7702", .weight = 2}};
     return terms;
   }
   void dismiss(Stream& stream) { std::exchange(stream.listener, nullptr)->dismissed(); }
@@ -177,6 +186,7 @@ struct Bench {
     return count;
   }
 
+  const bool ranks_sum;
   Plane plane;
   std::vector<std::shared_ptr<Stream>> streams;
   std::vector<std::unique_ptr<Heard>> heard;
@@ -198,6 +208,8 @@ TEST(SwitchRelay, EmulatedRanksJoinBesideRealOnes) {
   EXPECT_TRUE(bench.heard[0]->terms->wants_transfers);
   EXPECT_EQ(bench.heard[0]->terms->sites[0].address, "10.0.0.9:7701");
   EXPECT_EQ(bench.heard[0]->terms->sites[1].address, "10.0.0.8:7702");
+  EXPECT_EQ(bench.heard[0]->terms->sites[0].weight, 4U) << "which the switch has left open";
+  EXPECT_EQ(bench.heard[0]->terms->sites[1].weight, 2U);
   bench.relay->ready(first, {});
   bench.relay->ready(second, {});
   bench.relay->work();
@@ -234,6 +246,38 @@ TEST(SwitchRelay, TheLastRealRankLeavesLast) {
   EXPECT_EQ(bench.dismiss_all(), 1U);
   EXPECT_EQ(bench.heard[1]->last_words, 1);
   EXPECT_TRUE(bench.plane.jobs.empty());
+}
+
+// The switch lets a rank that sums wait until all have left. So the last real rank waits for none.
+TEST(SwitchRelay, RanksThatSumHaveSitesAndLeaveTogether) {
+  Bench bench(true);
+  const Entry first = bench.enter(0);
+  const Entry second = bench.enter(1);
+  bench.relay->work();
+  ASSERT_EQ(bench.streams.size(), kRanks);
+  for (const auto& each : bench.streams) {
+    const Hello& hello = each->hello;
+    const std::string own = hello.rank < kReal ? "10.0.0.3:800" : "10.0.0.7:900";
+    ASSERT_TRUE(hello.site.has_value());
+    EXPECT_EQ(hello.site->address, own + std::to_string(hello.rank));
+    EXPECT_EQ(hello.site->weight, 1U);
+    EXPECT_TRUE(hello.site->at_rank);
+  }
+  bench.answer(7);
+  bench.relay->ready(first, {});
+  bench.relay->ready(second, {});
+  bench.relay->work();
+  bench.go();
+  bench.relay->leave(first, Parting::in_order);
+  bench.relay->work();
+  EXPECT_EQ(bench.heard[0]->last_words, 0) << "the switch says when";
+  bench.relay->leave(second, Parting::in_order);
+  bench.relay->work();
+  EXPECT_EQ(bench.dismiss_all(), kRanks);
+  EXPECT_EQ(bench.heard[0]->last_words, 1);
+  EXPECT_EQ(bench.heard[1]->last_words, 1);
+  EXPECT_TRUE(bench.plane.jobs.empty());
+  EXPECT_TRUE(bench.relay->status().empty());
 }
 
 TEST(SwitchRelay, AFailureIsThatOfTheFirstEmulatedRank) {
@@ -333,7 +377,7 @@ TEST(SwitchRelay, DrawnStepsLeaveNothingBehind) {
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(seed);
     base::Prng prng(seed);
-    Bench bench;
+    Bench bench(prng.chance(0.3));
     // The number of a job is that of its name, so that each name has one job at a time.
     const std::uint64_t steps = prng.below(150);
     for (std::uint64_t i = 0; i < steps; ++i) take_step(bench, prng);

@@ -15,9 +15,9 @@
 
 namespace infold::sim {
 
-// The longest path: a portal's host queue, link and faults, the aggregator's own link, the
-// aggregator.
-inline constexpr std::size_t kHopsMax = 5;
+// The longest path: a portal's host queue, link and faults, those of two racks, the aggregator's
+// own link, the aggregator.
+inline constexpr std::size_t kHopsMax = 9;
 
 struct Path {
   NodeId source = 0;

@@ -54,6 +54,9 @@ struct HostPort {
   std::optional<NodeId> in;
   std::optional<NodeId> out;
   std::optional<std::uint16_t> rank = {};
+  // Of the rank, for packets of ranks whose own faults are elsewhere.
+  std::optional<NodeId> faults_in = {};
+  std::optional<NodeId> faults_out = {};
 };
 
 class Builder {
@@ -153,7 +156,7 @@ class Builder {
   HostPort add_host_port(const plan::Aggregator& aggregator) {
     if (aggregator.place == plan::Place::rank && aggregator.rank) {
       const Port& port = worker_ports_[*aggregator.rank];
-      return {port.down_link, port.up_link, aggregator.rank};
+      return {port.down_link, port.up_link, aggregator.rank, port.down_faults, port.up_faults};
     }
     if (!scenario_.aggregators_are_hosts) return {};
     LinkOptions link = scenario_.link;
@@ -199,9 +202,8 @@ class Builder {
 
   void add_portal(std::uint16_t rank) {
     wiring_.workers.push_back(nullptr);
-    const bool is_here = !portals_.have_all_sites;
-    wiring_.worker_nodes.push_back(is_here ? add(portals_.make()) : NodeId{});
-    worker_ports_.push_back(is_here && portals_.have_links ? add_rank_port(rank) : Port{});
+    wiring_.worker_nodes.push_back(add(portals_.make()));
+    worker_ports_.push_back(portals_.have_links ? add_rank_port(rank) : Port{});
     Port& port = worker_ports_.back();
     if (port.uplink != nullptr && scenario_.host_queue_bytes > 0) {
       port.host_queue =
@@ -213,12 +215,9 @@ class Builder {
 
   void add_site(std::size_t site) {
     const plan::Aggregator& root = plan_.trees[site].aggregators.front();
-    if (portals_.have_all_sites) {
-      add_site_portal(site, portals_.ranks, {});
-      return;
-    }
-    if (root.place == plan::Place::rank && root.rank && *root.rank < portals_.ranks) {
-      add_site_portal(site, 0, add_host_port(root));
+    const bool is_at_rank = root.place == plan::Place::rank && root.rank;
+    if (is_at_rank ? *root.rank < portals_.ranks : portals_.have_switches) {
+      add_site_portal(site, add_host_port(root));
       return;
     }
     auto& nodes = wiring_.aggregator_nodes.emplace_back();
@@ -238,14 +237,12 @@ class Builder {
     connect_site(site, ports, host_ports);
   }
 
-  // Joins it with the ranks from the first one on.
-  void add_site_portal(std::size_t site, std::uint16_t first, const HostPort& host) {
+  void add_site_portal(std::size_t site, const HostPort& host) {
     const NodeId root = add(portals_.make());
     wiring_.aggregator_nodes.push_back({root});
     wiring_.aggregators.emplace_back();
-    for (std::uint16_t rank = first; rank < plan_.world; ++rank) {
-      const bool is_own = host.rank == rank;
-      const Between between = is_own ? Between{} : hops(worker_ports_[rank], host);
+    for (std::uint16_t rank = 0; rank < plan_.world; ++rank) {
+      const Between between = hops_of_rank(rank, host);
       const NodeId below = wiring_.worker_nodes[rank];
       const auto number = static_cast<std::uint8_t>(site);
       Network& network = *wiring_.network;
@@ -255,10 +252,36 @@ class Builder {
     }
   }
 
-  // Between the lower end of an edge and the aggregator above.
-  static Between hops(const Port& port, const HostPort& host) {
-    return {.up = present({port.host_queue, port.up_link, port.up_faults, host.in}),
-            .down = present({host.out, port.down_link, port.down_faults})};
+  // Between the lower end of an edge and the aggregator above: out of one rack and into another.
+  static Between hops(const Port& port, const HostPort& host, const Port& out = {},
+                      const Port& in = {}) {
+    return {.up = present({port.host_queue, port.up_link, port.up_faults, out.up_link,
+                           out.up_faults, in.down_link, in.down_faults, host.in, host.faults_in}),
+            .down = present({host.out, host.faults_out, in.up_link, in.up_faults, out.down_link,
+                             out.down_faults, port.down_link, port.down_faults})};
+  }
+
+  // Only a site at a rank is reached past racks' switches.
+  Between hops_of_rank(std::uint16_t rank, HostPort host) const {
+    if (host.rank == rank) return {};  // in one process
+    const bool has_faults = portals_.have_links || rank >= portals_.ranks;
+    if (has_faults) host.faults_in = host.faults_out = std::nullopt;
+    const Port& own = worker_ports_[rank];
+    if (!host.rank) return hops(own, host);
+    const Port* const out = find_rack_port(rank);
+    const Port* const in = find_rack_port(*host.rank);
+    if (out == in) return hops(own, host);
+    return hops(own, host, out == nullptr ? Port{} : *out, in == nullptr ? Port{} : *in);
+  }
+
+  // Sites of switches come first, so that the racks below them have their ports.
+  const Port* find_rack_port(std::uint16_t rank) const {
+    if (!scenario_.lower_links) return nullptr;
+    const plan::Tree& tree = plan_.trees.front();
+    const plan::Aggregator& above = tree.aggregators[plan::position_of(tree, rank).aggregator];
+    const auto found = lower_ports_.find({above.place, above.children.front().ranks.first});
+    return found == lower_ports_.end() || above.place != plan::Place::rack ? nullptr
+                                                                           : &found->second;
   }
 
   void add_rank_paths(const RankPaths& paths) {
@@ -272,9 +295,8 @@ class Builder {
     const plan::Tree& tree = plan_.trees[site];
     const auto between = [&](std::size_t parent, const plan::Child& child) {
       const HostPort& host = host_ports[parent];
-      if (child.is_rank() && host.rank == child.ranks.first) return Between{};  // in one process
-      return hops(child.is_rank() ? worker_ports_[child.ranks.first] : ports[child.aggregator],
-                  host);
+      return child.is_rank() ? hops_of_rank(child.ranks.first, host)
+                             : hops(ports[child.aggregator], host);
     };
     const TreeEnds ends = {.tree = tree,
                            .site = static_cast<std::uint8_t>(site),

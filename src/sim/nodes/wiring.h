@@ -5,6 +5,8 @@
 //   rank ---> link ---> faults ---> [aggregator's host link] ---> aggregator     (towards the root)
 //   rank <--- faults <--- link <--- [aggregator's host link] <--- aggregator     (towards workers)
 //
+// Between a rank and a site at a rank of another rack are also the links and faults of both racks.
+//
 // The link and the faults belong to the lower end, as a port of a switch does; a worker has one of
 // each for all its sites, because it has one port. So have racks and hosts where the scenario has
 // links of theirs. The queue of a host's link towards the root drops nothing. Before the link of a
@@ -41,9 +43,9 @@ struct Wiring {
 struct Portals {
   std::uint16_t ranks = 0;
   bool have_links = true;  // false: links and faults are elsewhere, too
-  // All sites are elsewhere, and the first ranks have no nodes: they send there themselves.
-  // Requires: all other ranks are directly below the roots.
-  bool have_all_sites = false;
+  // The sites of switches are elsewhere, too. What travels between parties that are elsewhere does
+  // not come here. Requires: all other ranks are directly below the roots.
+  bool have_switches = false;
   std::function<std::unique_ptr<Node>()> make = {};
 };
 

@@ -57,34 +57,73 @@ void expect_paths(const Wiring& wiring, std::uint16_t rank, std::size_t site) {
   EXPECT_EQ(down.destination(), up.source);
 }
 
-TEST(Wiring, SitesMayBeElsewhere) {
+TEST(Wiring, SwitchesMayBeElsewhere) {
   Scenario scenario = scenario_of(1);
   scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
   const Job no_calls(scenario);
   Portals portals;
   portals.ranks = 5;
-  portals.have_all_sites = true;
+  portals.have_links = false;
+  portals.have_switches = true;
   portals.make = [] { return std::make_unique<Sink>(); };
   const Wiring wiring = wire(scenario, no_calls, portals);
   EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
-    const std::size_t sites = rank < 5 ? 0 : 2;
     EXPECT_EQ(wiring.workers[rank] == nullptr, rank < 5);
-    EXPECT_EQ(wiring.to_sites[rank].size(), sites);
-    EXPECT_EQ(wiring.from_sites[rank].size(), sites);
-    for (std::size_t site = 0; site < sites; ++site) expect_paths(wiring, rank, site);
+    for (std::size_t site = 0; site < 2; ++site) {
+      expect_paths(wiring, rank, site);
+      EXPECT_TRUE(wiring.aggregators[site].empty());
+    }
   }
 }
 
-// A switch, and a site at each rank. The first five ranks are elsewhere, with their sites.
-TEST(Wiring, RanksMayBeElsewhereWithTheirSites) {
+// A switch, and a site at each rank.
+Scenario scenario_of_ranks(const plan::Tree& of_switch) {
   Scenario scenario = scenario_of(1);
   scenario.plan.trees.assign(1 + kRanks, plan::flat_tree(kRanks));
+  scenario.plan.trees.front() = of_switch;
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
     plan::Aggregator& root = scenario.plan.trees[1U + rank].aggregators.front();
     root.place = plan::Place::rank;
     root.rank = rank;
   }
+  return scenario;
+}
+
+// Ranks 0 to 4 are a rack, 5 to 9 another, and the last two are at the root.
+TEST(Wiring, PacketsBetweenRanksPassTheRacksOfBoth) {
+  const std::vector<core::RankRange> racks = {{0, 5}, {5, 5}};
+  Scenario scenario = scenario_of_ranks(plan::tree_of(kRanks, {}, racks));
+  scenario.lower_links = {scenario.link, scenario.link};
+  const Job no_calls(scenario);
+  const Wiring wiring = wire(scenario, no_calls);
+  EXPECT_EQ(wiring.links.size(), kWays * (kRanks + racks.size()));
+  const auto rack_of = [&](std::uint16_t rank) { return core::find_range(racks, rank); };
+  for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+    const Path& to_switch = wiring.network->path(wiring.to_sites[rank][0]);
+    EXPECT_EQ(to_switch.hop_count, 2) << rank << " to its switch";
+    for (std::uint16_t owner = 0; owner < kRanks; ++owner) {
+      const int out = rack_of(rank) != nullptr && rack_of(rank) != rack_of(owner) ? 1 : 0;
+      const int in = rack_of(owner) != nullptr && rack_of(rank) != rack_of(owner) ? 1 : 0;
+      const int hops = owner == rank ? 1 : 3 + out + in;
+      const Path& up = wiring.network->path(wiring.to_sites[rank][1U + owner]);
+      const Path& down = wiring.network->path(wiring.from_sites[rank][1U + owner]);
+      EXPECT_EQ(up.hop_count, hops) << rank << " to " << owner;
+      EXPECT_EQ(down.hop_count, hops) << owner << " to " << rank;
+    }
+  }
+  // Out of the first rack and into the second one, by the links that all packets there share.
+  const auto hop = [&](PathId path, std::size_t number) {
+    return wiring.network->path(path).hops[number];
+  };
+  EXPECT_EQ(hop(wiring.to_sites[0][1 + 5], 1), hop(wiring.to_sites[1][1 + 9], 1));
+  EXPECT_EQ(hop(wiring.to_sites[0][1 + 5], 2), hop(wiring.to_sites[11][1 + 9], 1));
+  EXPECT_EQ(hop(wiring.from_sites[5][1 + 0], 1), hop(wiring.to_sites[0][1 + 5], 1));
+}
+
+// The first five ranks are elsewhere, with their sites.
+TEST(Wiring, RanksMayBeElsewhereWithTheirSites) {
+  const Scenario scenario = scenario_of_ranks(plan::flat_tree(kRanks));
   const Job no_calls(scenario);
   Portals portals;
   portals.ranks = 5;
@@ -101,6 +140,37 @@ TEST(Wiring, RanksMayBeElsewhereWithTheirSites) {
       const int hops = is_own ? 1 : site == 0 ? 2 : 3;
       const bool has_queue = rank < 5 && !is_own;
       EXPECT_EQ(up.hop_count, hops + (has_queue ? 1 : 0)) << rank << " to " << site;
+    }
+  }
+}
+
+// A switch is elsewhere, and so are the first five ranks, with links, faults and sites. A packet
+// between one of them and a rank's site here has the link and the faults of the site's rank.
+TEST(Wiring, RanksAndSwitchesMayBeElsewhere) {
+  Scenario scenario = scenario_of_ranks(plan::flat_tree(kRanks));
+  scenario.up.loss = scenario.down.loss = 0.1;
+  const Job no_calls(scenario);
+  Portals portals;
+  portals.ranks = 5;
+  portals.have_links = false;
+  portals.have_switches = true;
+  portals.make = [] { return std::make_unique<Sink>(); };
+  const Wiring wiring = wire(scenario, no_calls, portals);
+  EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
+  for (std::size_t site = 0; site <= kRanks; ++site) {
+    EXPECT_EQ(wiring.aggregators[site].empty(), site <= 5) << site;
+    for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
+      expect_paths(wiring, rank, site);
+      const bool is_own = site == 1U + rank;
+      const bool has_link = rank >= 5 && !is_own;
+      const bool reaches_link = site > 5 && !is_own;
+      // Faults are on one of the two links.
+      const int hops =
+          1 + (has_link ? 1 : 0) + (reaches_link ? 1 : 0) + (has_link || reaches_link ? 1 : 0);
+      EXPECT_EQ(wiring.network->path(wiring.to_sites[rank][site]).hop_count, hops)
+          << rank << " to " << site;
+      EXPECT_EQ(wiring.network->path(wiring.from_sites[rank][site]).hop_count, hops)
+          << site << " to " << rank;
     }
   }
 }
