@@ -8,6 +8,7 @@
 
 import argparse
 import pathlib
+import re
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "p4" / "generated"
@@ -112,13 +113,183 @@ control Elements(inout headers_t headers, inout metadata_t metadata) {{
 """
 
 
+# Of Tofino: registers hold pairs, of the lower and of the higher elements.
+PAIRS = ELEMENTS // 2
+# How many of them a stage has room for, from stage 3 on. Two stages have another register.
+PAIRS_OF_STAGES = (3, 3, 4, 4, 4, 4, 4, 4, 2)
+FIRST_STAGE = 3
+# A header for each bit of the number of elements, and one more element for a full packet.
+LANES = [(f"lanes{1 << bit}", 1 << bit) for bit in range(5, -1, -1)] + [("lane", 1)]
+UDP_AND_HEADER_BYTES = 40
+
+
+def lane_of(index):
+    """The header and the field."""
+    for name, count in LANES:
+        if index < count:
+            return f"headers.{name}", f"headers.{name}.element{index}"
+        index -= count
+    raise IndexError(index)
+
+
+def continued(lines):
+    return " \\\n".join(lines)
+
+
+def lane_states():
+    """The states of a parser that take one header after the other, by the bits of the number."""
+    def selection(bits):
+        """The next of these bits that is set."""
+        rows = ["      transition select(headers.infold.ELEMENTS) {"]
+        for place, bit in enumerate(bits):
+            above = sum(1 << each for each in bits[:place])
+            rows.append(f"        {1 << bit} &&& {above | 1 << bit:#04x}: NAME##_{1 << bit};")
+        return rows + ["        default: accept;", "      }"]
+    lines = ["  state NAME {", "    transition select(headers.infold.ELEMENTS) {",
+             f"      {ELEMENTS}: NAME##_all;"]
+    for bit in range(5, -1, -1):
+        lines.append(f"      {1 << bit} &&& {0xFFFF >> bit << bit:#06x}: NAME##_{1 << bit};")
+    lines += ["      default: accept;", "    }", "  }", "  state NAME##_all {"]
+    lines += [f"    TAKE(headers.{name})" for name, _ in LANES]
+    lines += ["    transition accept;", "  }"]
+    for bit in range(5, -1, -1):
+        lines += [f"  state NAME##_{1 << bit} {{", f"    TAKE(headers.lanes{1 << bit})"]
+        below = list(range(bit - 1, -1, -1))
+        lines += [row[2:] for row in selection(below)] if below else ["    transition accept;"]
+        lines.append("  }")
+    return lines
+
+
+def lanes():
+    headers = "".join(
+        f"header {name}_t {{\n" + "".join(f"  element_t element{i};\n" for i in range(count)) +
+        "}\n" for name, count in LANES)
+    members = continued(f"  {name}_t {name};" for name, _ in LANES)
+    cleared = continued(["  action clear_lanes() {"] +
+                        [f"    {lane_of(i)[1]} = 0;" for i in range(ELEMENTS)] + ["  }"])
+    every = continued(f"            headers.{name}{',' if i + 1 < len(LANES) else ''}"
+                      for i, (name, _) in enumerate(LANES))
+    lengths = continued(
+        f"      ({kind}, {i}, {UDP_AND_HEADER_BYTES + bytes_of_element * i}) : fit();"
+        for kind, bytes_of_element in (("KIND_ADD", 4), ("KIND_SKIP", 0), ("KIND_QUERY", 0))
+        for i in range(ELEMENTS + 1))
+    states = lane_states()
+    read = continued(re.sub(r"TAKE\((.*)\)", r"packet.extract(\1);", line) for line in states)
+    make = continued(re.sub(r"TAKE\((.*)\)", r"\1.setValid();", line) for line in states)
+    what = "The elements of a packet for Tofino, and the lengths of packets."
+    return HEAD.format(what=what) + f"""\
+#ifndef INFOLD_TNA_LANES
+#define INFOLD_TNA_LANES
+
+{headers}
+#define LANE_HEADERS \\
+{members}
+
+#define CLEAR_LANES \\
+{cleared}
+
+#define ALL_LANES(headers) \\
+{every}
+
+#define READ_LANES(NAME) \\
+{read}
+
+// As if the packet had had them.
+#define MAKE_LANES(NAME) \\
+{make}
+
+#define LENGTHS \\
+{lengths}
+
+#endif
+"""
+
+
+def stage_of(pair):
+    stage = FIRST_STAGE
+    for room in PAIRS_OF_STAGES:
+        if pair < room:
+            return stage
+        pair -= room
+        stage += 1
+    raise IndexError(pair)
+
+
+def pair(index):
+    low, (high_header, high) = lane_of(index)[1], lane_of(PAIRS + index)
+    return f"""
+  Register<pair_t, copy_place_t>(1 << COPY_BITS) sums{index};
+  RegisterAction<pair_t, copy_place_t, element_t>(sums{index}) write{index} = {{
+    void apply(inout pair_t sum, out element_t low) {{
+      sum.low = {low};
+      sum.high = {high};
+      low = sum.low;
+    }}
+  }};
+  RegisterAction<pair_t, copy_place_t, element_t>(sums{index}) add{index} = {{
+    void apply(inout pair_t sum, out element_t low) {{
+      sum.low = sum.low + {low};
+      sum.high = sum.high + {high};
+      low = sum.low;
+    }}
+  }};
+  RegisterAction<pair_t, copy_place_t, element_t>(sums{index}) max{index} = {{
+    void apply(inout pair_t sum, out element_t low) {{
+      if ((int<32>){low} > (int<32>)sum.low) sum.low = {low};
+      if ((int<32>){high} > (int<32>)sum.high) sum.high = {high};
+      low = sum.low;
+    }}
+  }};
+  RegisterAction<pair_t, copy_place_t, element_t>(sums{index}) read_high{index} = {{
+    void apply(inout pair_t sum, out element_t high) {{ high = sum.high; }}
+  }};
+  action do_write{index}() {{ {low} = write{index}.execute(metadata.copy); }}
+  action do_add{index}() {{ {low} = add{index}.execute(metadata.copy); }}
+  action do_max{index}() {{ {low} = max{index}.execute(metadata.copy); }}
+  action do_read_high{index}() {{ {high} = read_high{index}.execute(metadata.copy); }}
+  @stage({stage_of(index)})
+  table sum{index} {{
+    key = {{
+      metadata.operation : exact;
+      {high_header}.isValid() : ternary;
+    }}
+    actions = {{ do_write{index}; do_add{index}; do_max{index}; do_read_high{index}; NoAction; }}
+    const default_action = NoAction();
+    size = 8;
+    const entries = {{
+      (operation_on_pair_t.write, _) : do_write{index}();
+      (operation_on_pair_t.add, _) : do_add{index}();
+      (operation_on_pair_t.max, _) : do_max{index}();
+      (operation_on_pair_t.read_high, true) : do_read_high{index}();
+    }}
+  }}
+"""
+
+
+def pairs():
+    of_each = "".join(pair(i) for i in range(PAIRS))
+    applied = "".join(f"    sum{i}.apply();\n" for i in range(PAIRS))
+    return HEAD.format(what="The sums on Tofino, a register for each pair of elements.") + f"""\
+struct pair_t {{
+  element_t low;
+  element_t high;
+}}
+
+control Sums(inout headers_t headers, inout metadata_t metadata) {{{of_each}
+  apply {{
+{applied}  }}
+}}
+"""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args()
     wrong = []
-    for name, text in (("sizes.p4", sizes()), ("elements.p4", elements())):
+    for name, text in (("sizes.p4", sizes()), ("elements.p4", elements()),
+                       ("tna_lanes.p4", lanes()), ("tna_sums.p4", pairs())):
         path = FOLDER / name
         if options.check:
             if not path.is_file() or path.read_text(encoding="utf-8") != text:

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which packets reach the slots. One table holds all that a sender's packets must say, so that its
+// lookup and the others take one stage. All other packets for this switch go to the host, which
+// counts the reason.
+control Admission(inout headers_t headers, inout metadata_t metadata) {
+  action take() { metadata.is_ours = 1; }
+  table addresses {
+    key = {
+      headers.ipv4.to : exact;
+      headers.udp.to : exact;
+    }
+    actions = { take; NoAction; }
+    const default_action = NoAction();
+    size = 4;
+  }
+
+  // Registers have four operations on this chip. So there are no minima and no joined bits, and no
+  // rank may leave its part of a maximum out.
+  action sum() { metadata.is_summed = 1; }
+  table layouts {
+    key = {
+      headers.infold.version : exact;
+      headers.infold.flags : exact;
+      headers.infold.kind : exact;
+      headers.infold.layout : ternary;
+    }
+    actions = { sum; NoAction; }
+    const default_action = NoAction();
+    size = 16;
+    const entries = {
+      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF) : sum();
+    }
+  }
+
+  action fit() { metadata.has_right_length = 1; }
+  table lengths {
+    key = {
+      headers.infold.kind : exact;
+      headers.infold.ELEMENTS : exact;
+      headers.udp.bytes : exact;
+    }
+    actions = { fit; NoAction; }
+    const default_action = NoAction();
+    size = 256;
+    const entries = {
+      LENGTHS
+    }
+  }
+
+  // `others`: all bits but those of the sender. The sender of the last bit has all bits beyond it,
+  // too, so that all workers together are always all bits. Who asks, or whose job has ended, has
+  // none.
+  action set_sender(job_place_t job, workers_t others, workers_t all, bit<16> multicast,
+                    bit<1> has_ended) {
+    metadata.job = job;
+    metadata.others = others;
+    metadata.all = all;
+    metadata.multicast = multicast;
+    metadata.has_ended = has_ended;
+    metadata.verdict = ADMITTED;
+  }
+  action give_to_host() { metadata.verdict = TO_HOST; }
+  table senders {
+    key = {
+      headers.infold.job : exact;
+      headers.infold.epoch : exact;
+      headers.infold.worker : exact;
+      headers.infold.kind : exact;
+      headers.infold.contributors : exact;
+      headers.infold.weight : exact;
+      headers.infold.digest : exact;
+      headers.ipv4.from : exact;
+    }
+    actions = { set_sender; give_to_host; }
+    const default_action = give_to_host();
+    size = 1536;
+  }
+
+  apply {
+    addresses.apply();
+    layouts.apply();
+    lengths.apply();
+    senders.apply();
+  }
+}

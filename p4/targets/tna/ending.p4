@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a packet: core::Adder::pass_through(). A result is complete after more passes:
+// a register has one output, and each holds two elements. The first pass of the last contribution
+// reads the lower ones. A result that is asked for once more takes a pass for these, too.
+control Ending(inout headers_t headers, inout metadata_t metadata,
+               in ingress_intrinsic_metadata_t standard,
+               inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+               inout ingress_intrinsic_metadata_for_tm_t for_manager) {
+  // To where the packet came from. The egress writes the addresses of an answer to all.
+  action turn() {
+    headers.ethernet.to = headers.ethernet.from;
+    headers.ethernet.from = headers.ethernet.to;
+    headers.ipv4.to = headers.ipv4.from;
+    headers.ipv4.from = headers.ipv4.to;
+    headers.udp.to = headers.udp.from;
+    headers.udp.from = headers.udp.to;
+    headers.ipv4.hops = 64;
+    headers.ipv4.service = 0;
+    headers.ipv4.id = 0;
+    headers.ipv4.flags = 2;
+    metadata.is_answer = 1;
+  }
+  action pass_again(bit<8> step) {
+    headers.again.step = step;
+    for_manager.ucast_egress_port = RECIRCULATION_PORT;
+    for_manager.bypass_egress = 1;
+  }
+
+  action begin(bit<8> step, bit<8> is_for_all) {
+    headers.again.setValid();
+    headers.again.is_for_all = is_for_all;
+    headers.again.copy = (bit<16>)metadata.copy;
+    headers.again.multicast = metadata.multicast;
+    headers.again.port = (bit<16>)standard.ingress_port;
+    pass_again(step);
+  }
+  action result() {
+    turn();
+    headers.infold.kind = KIND_RESULT;
+    headers.infold.flags = 0;
+    headers.infold.contributors = headers.again.count;
+    headers.infold.weight = headers.again.count;
+    headers.again.setInvalid();
+    metadata.is_result = 1;
+  }
+  action result_to_all() {
+    result();
+    metadata.verdict = COMPLETED;
+    for_manager.mcast_grp_a = headers.again.multicast;
+  }
+  action result_to_one() {
+    result();
+    metadata.verdict = REPLAYED;
+    for_manager.ucast_egress_port = (PortId_t)headers.again.port;
+  }
+  // The elements of a repeated contribution stay behind the datagram, as the frame's padding.
+  action pending() {
+    turn();
+    metadata.verdict = ANSWERED_PENDING;
+    headers.infold.kind = KIND_PENDING;
+    headers.infold.flags = FLAG_BITS;
+    headers.infold.contributors = 0;
+    headers.infold.weight = 0;
+    headers.infold.digest = 0;
+    headers.missing.setValid();
+    headers.missing.ranks = metadata.missing[7:0] ++ metadata.missing[15:8] ++
+                            metadata.missing[23:16] ++ metadata.missing[31:24];
+    headers.udp.bytes = UDP_BYTES + HEADER_BYTES + MISSING_BYTES;
+    headers.ipv4.bytes = 20 + UDP_BYTES + HEADER_BYTES + MISSING_BYTES;
+    for_manager.ucast_egress_port = standard.ingress_port;
+    metadata.is_pending = 1;
+  }
+  action end(bit<8> verdict) {
+    metadata.verdict = verdict;
+    for_deparser.drop_ctl = 1;
+  }
+  // Its elements may be sums by now, so it has no checksum any more.
+  action give_to_host() {
+    metadata.verdict = TO_HOST;
+    headers.udp.checksum = 0;
+  }
+
+  @stage(5)
+  table endings {
+    key = {
+      headers.again.isValid() : exact;
+      headers.again.step : ternary;
+      headers.again.is_for_all : ternary;
+      metadata.verdict : ternary;
+      metadata.is_spoiled : ternary;
+      metadata.changed : ternary;
+      metadata.completes : ternary;
+      metadata.is_open : ternary;
+      metadata.was_open_before : ternary;
+      metadata.fits : ternary;
+      metadata.has_ended : ternary;
+      headers.infold.kind : ternary;
+    }
+    actions = {
+      pass_again; begin; result_to_all; result_to_one; pending; end; give_to_host; NoAction;
+    }
+    const default_action = NoAction();
+    size = 16;
+    const entries = {
+      (true, READ_LOW, _, _, _, _, _, _, _, _, _, _) : pass_again(READ_HIGH_AND_ANSWER);
+      (true, READ_HIGH_AND_ANSWER, 1, _, _, _, _, _, _, _, _, _) : result_to_all();
+      (true, READ_HIGH_AND_ANSWER, 0, _, _, _, _, _, _, _, _, _) : result_to_one();
+      (false, _, _, ADMITTED, 1, _, _, 1, _, _, _, _) : give_to_host();
+      (false, _, _, ADMITTED, 1, _, _, _, 1, _, _, _) : give_to_host();
+      (false, _, _, ADMITTED, 0, 1, 1, _, _, _, _, KIND_ADD) : begin(READ_HIGH_AND_ANSWER, 1);
+      (false, _, _, ADMITTED, 0, 1, 1, _, _, _, _, _) : begin(READ_LOW, 1);
+      (false, _, _, ADMITTED, 0, 1, 0, _, _, _, _, _) : end(CONTRIBUTED);
+      (false, _, _, ADMITTED, 0, 0, _, 1, _, _, 1, _) : give_to_host();
+      (false, _, _, ADMITTED, 0, 0, _, 1, _, _, 0, _) : pending();
+      (false, _, _, ADMITTED, 0, 0, _, _, 1, BOTH_FIT, _, _) : begin(READ_LOW, 0);
+      (false, _, _, ADMITTED, _, _, _, _, _, _, _, _) : end(STALE_ROUND);
+    }
+  }
+
+  apply { endings.apply(); }
+}

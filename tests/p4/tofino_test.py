@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the program for Tofino 1 and 2, where p4c's back end for them is installed. It must fit
+into the chip's stages, with each register in one of them. Prints what each stage has.
+
+Usage: tofino_test.py
+
+Without p4c-barefoot in PATH the test is skipped. docs/switches/p4.md says where it comes from.
+"""
+
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = 77
+COMPILER = "p4c-barefoot"
+# The compiler numbers stages beyond those that there are.
+STAGES = {"tofino": 12, "tofino2": 20}
+ARCHITECTURES = {"tofino": "tna", "tofino2": "t2na"}
+PAIRS = 32
+REGISTERS = PAIRS + 8
+LOOKUPS = ("exact_match", "ternary_match", "gateway", "hash_action")
+
+
+def assembly_of(target):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([COMPILER, "--target", target, "--arch", ARCHITECTURES[target],
+                               "-I", "p4", "-I", "p4/targets/tna", "-o", folder,
+                               "p4/targets/tna/infold.p4"],
+                              cwd=ROOT, check=False, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{target}: {done.stdout[-3000:]}")
+        return (pathlib.Path(folder) / "pipe" / "infold.bfa").read_text(encoding="utf-8")
+
+
+def check(target):
+    parts = re.split(r"^stage (\d+) (ingress|egress):\n", assembly_of(target), flags=re.M)[1:]
+    places = collections.defaultdict(set)
+    print(f"{target}: stage, tables, registers, SRAM blocks")
+    for number, side, body in zip(parts[::3], parts[1::3], parts[2::3]):
+        tables = re.findall(rf"^  ({'|'.join(LOOKUPS)}) ", body, flags=re.M)
+        registers = re.findall(r"^  stateful \S+\$salu\.(\S+):", body, flags=re.M)
+        blocks = sum(len(columns.split(",")) for columns in
+                     re.findall(r"^    column: (\[.+\]|\d+)$", body, flags=re.M))
+        for register in registers:
+            places[register].add(number)
+        print(f"  {number:>2} {side:<7} {len(tables):>2} {len(registers):>2} {blocks:>3}")
+    last = max(int(number) for number in parts[::3])
+    several = [register for register, stages in places.items() if len(stages) > 1]
+    sums = [register for register in places if ".sums." in register]
+    if last >= STAGES[target] or several or len(sums) != PAIRS or len(places) != REGISTERS:
+        sys.exit(f"{target}: the last stage is {last} of {STAGES[target]}; {len(sums)} sums; "
+                 f"{len(places)} registers; in several stages: {several}")
+
+
+def main():
+    if shutil.which(COMPILER) is None:
+        print(f"skipped: {COMPILER} is not installed; see docs/switches/p4.md")
+        sys.exit(SKIPPED)
+    for target in STAGES:
+        check(target)
+
+
+if __name__ == "__main__":
+    main()
