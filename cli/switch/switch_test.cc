@@ -70,7 +70,7 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
        "--ports: --plane p4 needs"},
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
         "b", "--ports", "1,x"},
-       "--ports: 'x' is no port; allowed: 0 to 510"},
+       "--ports: 'x' is no port; allowed: 0 to 509"},
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
         "b", "--ports", "1,1"},
        "--ports: a port is named twice"},
