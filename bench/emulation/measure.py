@@ -33,6 +33,8 @@ def parse():
     parser.add_argument("--world", type=int, default=8)
     parser.add_argument("--real", type=int, default=2)
     parser.add_argument("--rate", default="100mbit", help="of every link (default 100mbit)")
+    parser.add_argument("--rtt-us", type=int, default=0,
+                        help="round trip of emulated ranks, beside their links' own (default 0)")
     parser.add_argument("--width", type=int, default=1024, help="of the model's hidden layers")
     parser.add_argument("--wire", default="", help="wire format of gradients (default exact)")
     parser.add_argument("--batch", type=int, default=4, help="samples of a rank's step")
@@ -48,7 +50,7 @@ def emulator(options, reports):
     process = lab_job.on_host("switch", lab_job.INFOLD, "emulate", "--listen", lab_job.SWITCH,
                               "--ranks", str(options.world), "--real", str(options.real), "--rate",
                               options.rate, "--overhead", "42", "--real-links", "--json",
-                              "--log-level", "error")
+                              "--rtt-us", str(options.rtt_us), "--log-level", "error")
     try:
         if "listening" not in process.stdout.readline():
             raise RuntimeError("the emulator did not start")
