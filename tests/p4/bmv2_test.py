@@ -231,9 +231,10 @@ class Replay:
         kind = datagram[1] & 0xF if len(datagram) >= 32 else 0
         worker = datagram[3] if kind and datagram[3] < len(self.job.ranks) else 0
         source = ip_of(worker) if side == "worker" else ELSEWHERE
-        # The controller hears of ends, and of what is of no job here.
-        is_for_host = verdict in (JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or \
-            (kind == ABORT and verdict != MALFORMED)
+        # The controller hears of ends, and of what is of no job here, but not of answers.
+        is_for_host = kind < FIRST_KIND_DOWN and (
+            verdict in (JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or
+            (kind == ABORT and verdict != MALFORMED))
         expected = []
         for to, answer in [] if is_for_host else sent:
             numbers = range(len(self.job.ranks)) if to == "all" else [int(to)]
