@@ -6,35 +6,8 @@
 #define INFOLD_HEADERS
 
 #include "types.p4"
+#include "wire.p4"
 #include "generated/sizes.p4"
-
-header ethernet_t {
-  mac_t to;
-  mac_t from;
-  bit<16> type;
-}
-
-header ipv4_header_t {
-  bit<4> version;
-  bit<4> words;
-  bit<8> service;
-  bit<16> bytes;
-  bit<16> id;
-  bit<3> flags;
-  bit<13> fragment;
-  bit<8> hops;
-  bit<8> protocol;
-  bit<16> checksum;
-  ipv4_t from;
-  ipv4_t to;
-}
-
-header udp_t {
-  udp_port_t from;
-  udp_port_t to;
-  bit<16> bytes;
-  bit<16> checksum;
-}
 
 header infold_t {
   bit<8> magic;
@@ -55,11 +28,6 @@ header infold_t {
   bit<16> contributors;
   bit<16> weight;
   bit<32> digest;
-}
-
-// The body of PENDING: the ranks that are missing, by bits (R-065).
-header missing_t {
-  bit<32> ranks;
 }
 
 header element8_t {

@@ -5,9 +5,6 @@
 // their own.
 #include "headers.p4"
 
-const bit<16> ETHERNET_IPV4 = 0x0800;
-const bit<8> IP_UDP = 17;
-
 parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
              inout standard_metadata_t standard) {
   state start {

@@ -115,8 +115,7 @@ class Emulate final : public Command {
     if (!switch_.empty() && placement->weights.empty()) {
       output.log(
           "infold emulate: --sites workers: no switch is asked then, and --switch names one; "
-          "choose "
-          "--sites mixed\n");
+          "choose --sites mixed\n");
       return ExitCode::kBadUsage;
     }
     if (rack_rate_ > 0 && placement->racks.empty()) {

@@ -6,6 +6,7 @@
 #define INFOLD_TNA_HEADERS
 
 #include "types.p4"
+#include "wire.p4"
 #include "generated/tna_lanes.p4"
 
 // Each job has as many slots.
@@ -16,34 +17,6 @@
 typedef bit<JOB_BITS> job_place_t;
 typedef bit<(JOB_BITS + SLOT_BITS)> slot_place_t;
 typedef bit<COPY_BITS> copy_place_t;
-
-header ethernet_t {
-  mac_t to;
-  mac_t from;
-  bit<16> type;
-}
-
-header ipv4_header_t {
-  bit<4> version;
-  bit<4> words;
-  bit<8> service;
-  bit<16> bytes;
-  bit<16> id;
-  bit<3> flags;
-  bit<13> fragment;
-  bit<8> hops;
-  bit<8> protocol;
-  bit<16> checksum;
-  ipv4_t from;
-  ipv4_t to;
-}
-
-header udp_t {
-  udp_port_t from;
-  udp_port_t to;
-  bit<16> bytes;
-  bit<16> checksum;
-}
 
 // Bytes 16 to 19 are one field, because a register compares fields.
 header infold_t {
@@ -63,14 +36,8 @@ header infold_t {
   bit<32> digest;
 }
 #define ELEMENTS layout[31:16]
-#define DTYPE layout[15:12]
 #define FORMAT layout[11:8]
-#define COLLECTIVE layout[7:4]
 #define REDUCTION layout[3:0]
-
-header missing_t {
-  bit<32> ranks;
-}
 
 // In front of a packet that passes the pipeline once more.
 const bit<8> READ_LOW = 1;

@@ -2,9 +2,6 @@
 //
 // Reads a packet as far as the elements behind an infold header. Elements lie in headers of 32, 16,
 // 8, 4, 2, 1 and 1 of them: a header for each bit of their number.
-const bit<16> ETHERNET_IPV4 = 0x0800;
-const bit<8> IP_UDP = 17;
-
 parser Parse(packet_in packet, out headers_t headers, out metadata_t metadata,
              out ingress_intrinsic_metadata_t standard) {
   state start {

@@ -173,6 +173,14 @@ struct Bench {
     }
     relay->work();
   }
+  // Both real ranks are below the switch.
+  void begin_job(const Entry& first, const Entry& second) {
+    answer(7);
+    relay->ready(first, {});
+    relay->ready(second, {});
+    relay->work();
+    go();
+  }
   // Of all that have said that they leave. Returns how many.
   std::size_t dismiss_all() {
     std::size_t count = 0;
@@ -229,11 +237,7 @@ TEST(SwitchRelay, TheLastRealRankLeavesLast) {
   const Entry first = bench.enter(0);
   const Entry second = bench.enter(1);
   bench.relay->work();
-  bench.answer(7);
-  bench.relay->ready(first, {});
-  bench.relay->ready(second, {});
-  bench.relay->work();
-  bench.go();
+  bench.begin_job(first, second);
   bench.relay->leave(first, Parting::in_order);
   bench.relay->work();
   bench.relay->leave(second, Parting::in_order);
@@ -263,11 +267,7 @@ TEST(SwitchRelay, RanksThatSumHaveSitesAndLeaveTogether) {
     EXPECT_EQ(hello.site->weight, 1U);
     EXPECT_TRUE(hello.site->at_rank);
   }
-  bench.answer(7);
-  bench.relay->ready(first, {});
-  bench.relay->ready(second, {});
-  bench.relay->work();
-  bench.go();
+  bench.begin_job(first, second);
   bench.relay->leave(first, Parting::in_order);
   bench.relay->work();
   EXPECT_EQ(bench.heard[0]->last_words, 0) << "the switch says when";

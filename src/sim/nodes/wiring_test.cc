@@ -57,16 +57,21 @@ void expect_paths(const Wiring& wiring, std::uint16_t rank, std::size_t site) {
   EXPECT_EQ(down.destination(), up.source);
 }
 
-TEST(Wiring, SwitchesMayBeElsewhere) {
-  Scenario scenario = scenario_of(1);
-  scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
-  const Job no_calls(scenario);
+// What is elsewhere. The ranks have links of their own.
+Portals five_ranks_and_switches() {
   Portals portals;
   portals.ranks = 5;
   portals.have_links = false;
   portals.have_switches = true;
   portals.make = [] { return std::make_unique<Sink>(); };
-  const Wiring wiring = wire(scenario, no_calls, portals);
+  return portals;
+}
+
+TEST(Wiring, SwitchesMayBeElsewhere) {
+  Scenario scenario = scenario_of(1);
+  scenario.plan.trees.assign(2, plan::flat_tree(kRanks));
+  const Job no_calls(scenario);
+  const Wiring wiring = wire(scenario, no_calls, five_ranks_and_switches());
   EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
   for (std::uint16_t rank = 0; rank < kRanks; ++rank) {
     EXPECT_EQ(wiring.workers[rank] == nullptr, rank < 5);
@@ -150,12 +155,7 @@ TEST(Wiring, RanksAndSwitchesMayBeElsewhere) {
   Scenario scenario = scenario_of_ranks(plan::flat_tree(kRanks));
   scenario.up.loss = scenario.down.loss = 0.1;
   const Job no_calls(scenario);
-  Portals portals;
-  portals.ranks = 5;
-  portals.have_links = false;
-  portals.have_switches = true;
-  portals.make = [] { return std::make_unique<Sink>(); };
-  const Wiring wiring = wire(scenario, no_calls, portals);
+  const Wiring wiring = wire(scenario, no_calls, five_ranks_and_switches());
   EXPECT_EQ(wiring.links.size(), kWays * (kRanks - 5));
   for (std::size_t site = 0; site <= kRanks; ++site) {
     EXPECT_EQ(wiring.aggregators[site].empty(), site <= 5) << site;
