@@ -27,6 +27,8 @@ plan::Tree tree_of(const JobTerms& terms, const SiteAddress& site) {
     if (aggregator.place == plan::Place::host) continue;
     aggregator.takes_sparse = site.record.takes_sparse;
     aggregator.formats = site.record.formats;
+    aggregator.is_big_endian = site.record.is_big_endian;
+    aggregator.reductions = site.record.reductions;
   }
   return tree;
 }

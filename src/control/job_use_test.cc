@@ -149,7 +149,7 @@ TEST(JobUse, TheFirstSiteThatLacksSomethingIsNamed) {
 TEST(JobUse, UnknownFormatsAreNoFormats) {
   EXPECT_EQ(FormatSet(0xFFFFFF00U), FormatSet());
   EXPECT_EQ(FormatSet(~0U), FormatSet::all());
-  EXPECT_EQ(core::names_of({}), "nothing");
+  EXPECT_EQ(core::names_of(FormatSet{}), "nothing");
   EXPECT_EQ(names_of(FormatSet::all()), "i8, i16, i32, i64, bfp8, bfp16, bfp32, native");
 }
 

@@ -2,16 +2,32 @@
 #include "core/site_record.h"
 
 namespace infold::core {
+namespace {
 
-std::string names_of(FormatSet formats, const char* between) {
+template <typename Value, typename Set>
+std::string join_names(Set set, const char* name_of(Value), const char* between) {
   std::string names;
-  for (int code = 0; code < INFOLD_FORMAT_COUNT; ++code) {
-    const auto format = static_cast<WireFormat>(code);
-    if (!formats.has(format)) continue;
+  for (std::uint32_t code = 0; set.bits() >> code != 0; ++code) {
+    const auto value = static_cast<Value>(code);
+    if (!set.has(value)) continue;
     if (!names.empty()) names += between;
-    names += format_name(format);
+    names += name_of(value);
   }
   return names.empty() ? "nothing" : names;
+}
+
+}  // namespace
+
+std::string names_of(FormatSet formats, const char* between) {
+  return join_names<WireFormat>(formats, format_name, between);
+}
+
+std::string names_of(ReductionSet reductions, const char* between) {
+  return join_names<Reduction>(reductions, reduction_name, between);
+}
+
+std::string names_of(FloatTypes types, const char* between) {
+  return join_names<DataType>(types, data_type_name, between);
 }
 
 }  // namespace infold::core

@@ -15,12 +15,16 @@ namespace infold::core {
 
 // As on the wire, and without formats that this version does not know.
 using FormatSet = base::EnumSet<WireFormat, (1U << INFOLD_FORMAT_COUNT) - 1>;
+using ReductionSet = base::EnumSet<Reduction, (1U << (INFOLD_REDUCTION_OR + 1)) - 1>;
 
 // As in "bfp8, bfp16".
 std::string names_of(FormatSet formats, const char* between = ", ");
 
+std::string names_of(ReductionSet reductions, const char* between = ", ");
+
 // Likewise of element types that are floats.
 using FloatTypes = base::EnumSet<DataType, (1U << (INFOLD_DTYPE_F64 + 1)) - 1>;
+std::string names_of(FloatTypes types, const char* between = ", ");
 
 // What is summed as native in jobs without trees, where these formats are summed in all jobs, and
 // native of these types in those jobs alone.
@@ -41,6 +45,9 @@ struct SiteRecord {
   // How its PENDING names the missing ranks.
   bool sends_ranges = true;
   bool sends_bits = false;
+  // Elements of its packets are big-endian, as a chip has them that cannot reverse bytes.
+  bool is_big_endian = false;
+  ReductionSet reductions = ReductionSet::all();  // that it takes
 
   // What it sums as native in a job without trees.
   constexpr FloatTypes native() const { return native_types_of(formats, native_types); }

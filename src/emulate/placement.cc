@@ -76,6 +76,8 @@ Placement shape_of(const plan::Plan& plan) {
   placement.ranks_sum = is_at_rank(plan.trees.back());
   placement.record.formats = root.formats;
   placement.record.takes_sparse = root.takes_sparse;
+  placement.record.is_big_endian = root.is_big_endian;
+  placement.record.reductions = root.reductions;
   placement.record.elements_max = plan.elements_max;
   placement.record.native_types = plan.native_types;
   for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {

@@ -23,6 +23,8 @@ core::SiteOptions site_options(const Tree& tree, std::uint16_t rank) {
   // The formats are those of the tree's root, even if a rack or a host is between. So an error
   // about formats names the site.
   site.formats = tree.aggregators.front().formats;
+  site.is_big_endian = aggregator.is_big_endian;
+  site.reductions = tree.aggregators.front().reductions;
   return site;
 }
 

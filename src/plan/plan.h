@@ -42,6 +42,8 @@ struct Aggregator {
   std::optional<std::uint16_t> rank;  // the rank whose process runs it, if known
   bool takes_sparse = true;           // takes contributions without blocks of zeros
   core::FormatSet formats = core::FormatSet::all();
+  bool is_big_endian = false;  // elements of its packets are
+  core::ReductionSet reductions = core::ReductionSet::all();
   std::vector<Child> children;
 
   friend bool operator==(const Aggregator&, const Aggregator&) = default;

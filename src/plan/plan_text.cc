@@ -46,48 +46,31 @@ Wrong read_number(std::string_view text, Number& number) {
                      std::numeric_limits<Number>::max());
 }
 
-Wrong read_formats(std::string_view text, core::FormatSet& formats) {
-  formats = {};
-  if (text == "all") formats = core::FormatSet::all();
-  while (text != "all" && !text.empty()) {
+// Reads names with commas between.
+template <typename Value, std::uint32_t kKnown>
+Wrong read_names(std::string_view text, const char* name_of(Value), const char* what,
+                 base::EnumSet<Value, kKnown>& set) {
+  set = {};
+  while (!text.empty()) {
     const std::string_view name = take(text, ',');
-    const core::FormatSet before = formats;
-    for (int code = 0; code < INFOLD_FORMAT_COUNT; ++code) {
-      const auto format = static_cast<core::WireFormat>(code);
-      if (name == core::format_name(format)) formats = formats | core::FormatSet::of(format);
+    const base::EnumSet<Value, kKnown> before = set;
+    for (std::uint32_t code = 0; kKnown >> code != 0; ++code) {
+      const auto value = static_cast<Value>(code);
+      if (name == name_of(value)) set = set | base::EnumSet<Value, kKnown>::of(value);
     }
-    if (formats == before) return fmt::format("'{}' is an unknown or repeated wire format", name);
+    if (set == before) return fmt::format("'{}' is an unknown or repeated {}", name, what);
   }
+  return std::nullopt;
+}
+
+Wrong read_formats(std::string_view text, core::FormatSet& formats) {
+  if (text != "all") return read_names(text, core::format_name, "wire format", formats);
+  formats = core::FormatSet::all();
   return std::nullopt;
 }
 
 std::string write_formats(core::FormatSet formats) {
   return formats == core::FormatSet::all() ? "all" : core::names_of(formats, ",");
-}
-
-Wrong read_types(std::string_view text, core::FloatTypes& types) {
-  types = {};
-  while (!text.empty()) {
-    const std::string_view name = take(text, ',');
-    const core::FloatTypes before = types;
-    for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
-      const auto type = static_cast<core::DataType>(code);
-      if (name == data_type_name(type)) types = types | core::FloatTypes::of(type);
-    }
-    if (types == before) return fmt::format("'{}' is an unknown or repeated type of floats", name);
-  }
-  return std::nullopt;
-}
-
-std::string write_types(core::FloatTypes types) {
-  std::string names;
-  for (int code = 0; code <= INFOLD_DTYPE_F64; ++code) {
-    const auto type = static_cast<core::DataType>(code);
-    if (!types.has(type)) continue;
-    if (!names.empty()) names += ',';
-    names += data_type_name(type);
-  }
-  return names;
 }
 
 // Reads "3", or "0-2:1".
@@ -143,7 +126,9 @@ Wrong set(Plan& plan, std::string_view key, std::string_view value) {
   if (key == "small_slots") return read_number(value, plan.small_slots);
   if (key == "bulk_slots") return read_number(value, plan.bulk_slots);
   if (key == "formats") return read_formats(value, plan.formats);
-  if (key == "native_types") return read_types(value, plan.native_types);
+  if (key == "native_types") {
+    return read_names(value, data_type_name, "type of floats", plan.native_types);
+  }
   if (key == "brief_results") return read_yes(value, plan.brief_results);
   return fmt::format("a plan has no '{}'", key);
 }
@@ -160,6 +145,10 @@ Wrong set(Aggregator& aggregator, std::string_view key, std::string_view value) 
   if (key == "rank") return read_number(value, aggregator.rank.emplace());
   if (key == "sparse") return read_yes(value, aggregator.takes_sparse);
   if (key == "formats") return read_formats(value, aggregator.formats);
+  if (key == "big_endian") return read_yes(value, aggregator.is_big_endian);
+  if (key == "reductions") {
+    return read_names(value, reduction_name, "reduction", aggregator.reductions);
+  }
   if (key == "children") return read_children(value, aggregator.children);
   return fmt::format("an aggregator has no '{}'", key);
 }
@@ -247,6 +236,7 @@ Wrong find_fault_of_tree(const Tree& tree, std::uint16_t world) {
     Wrong wrong;
     if (branches[i].level == 0) wrong = "it has no parent";
     if (each.formats.is_empty()) wrong = "formats must name a wire format";
+    if (each.reductions.is_empty()) wrong = "reductions must name a reduction";
     if (each.rank && *each.rank >= world)
       wrong = fmt::format("rank={} is not below world={}", *each.rank, world);
     if (!wrong) wrong = find_fault_of_children(tree, i, branches);
@@ -264,7 +254,7 @@ std::string write_plan(const Plan& plan) {
       plan.world, plan.datagram_bytes_max, plan.elements_max, plan.small_slots, plan.bulk_slots,
       write_formats(plan.formats));
   if (!plan.native_types.is_empty()) {
-    text += fmt::format(" native_types={}", write_types(plan.native_types));
+    text += fmt::format(" native_types={}", core::names_of(plan.native_types, ","));
   }
   if (plan.brief_results) text += " brief_results=yes";
   text += '\n';
@@ -273,8 +263,13 @@ std::string write_plan(const Plan& plan) {
     for (const Aggregator& each : tree.aggregators) {
       text += fmt::format("aggregator place={}", kPlaces[static_cast<std::size_t>(each.place)]);
       if (each.rank) text += fmt::format(" rank={}", *each.rank);
-      text += fmt::format(" sparse={} formats={} children=", each.takes_sparse ? "yes" : "no",
+      text += fmt::format(" sparse={} formats={}", each.takes_sparse ? "yes" : "no",
                           write_formats(each.formats));
+      if (each.is_big_endian) text += " big_endian=yes";
+      if (each.reductions != core::ReductionSet::all()) {
+        text += fmt::format(" reductions={}", core::names_of(each.reductions, ","));
+      }
+      text += " children=";
       for (std::size_t i = 0; i < each.children.size(); ++i) {
         if (i > 0) text += ',';
         text += write_child(each.children[i]);

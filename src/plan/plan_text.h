@@ -8,8 +8,9 @@
 //   aggregator place=in_path sparse=yes formats=all children=0-1:1,2,3
 //   aggregator place=host rank=0 sparse=yes formats=all children=0,1
 //
-// A child is a rank, or ranks and the number of the aggregator that sums for them. A field that is
-// left out has the default of struct Plan. # begins a comment.
+// An aggregator may have `big_endian=yes` and `reductions=sum,average,max`, as P4 chips do. A child
+// is a rank, or ranks and the number of the aggregator that sums for them. A field that is left out
+// has the default of struct Plan. # begins a comment.
 #pragma once
 
 #include <optional>

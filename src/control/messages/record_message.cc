@@ -13,11 +13,20 @@ namespace {
 constexpr std::uint32_t kSendsRanges = 1U << 0;
 constexpr std::uint32_t kSendsBits = 1U << 1;
 
+// Those whose elements can have either byte order.
+constexpr core::FormatSet kIntegers = {core::WireFormat::i8, core::WireFormat::i16,
+                                       core::WireFormat::i32, core::WireFormat::i64};
+
 }  // namespace
 
 v1::SiteRecord message_of(const core::SiteRecord& record) {
   v1::SiteRecord message;
-  message.set_formats(record.formats.bits());
+  if (record.is_big_endian) {
+    message.set_formats_big_endian(record.formats.bits());
+  } else {
+    message.set_formats(record.formats.bits());
+  }
+  message.set_reductions_lacking((core::ReductionSet::all() - record.reductions).bits());
   message.set_native_types(record.native_types.bits());
   message.set_elements_max(record.elements_max);
   message.set_workers_max(record.workers_max);
@@ -33,17 +42,24 @@ tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* mess
     return tl::unexpected<std::string>("no record of what it can, as older versions have none");
   }
   core::SiteRecord record;
-  record.formats = core::FormatSet(message->formats());
+  record.is_big_endian = message->formats_big_endian() != 0;
+  if (record.is_big_endian && message->formats() != 0) {
+    return tl::unexpected<std::string>("formats of both byte orders; a site has one of them");
+  }
+  const std::uint32_t formats = message->formats() | message->formats_big_endian();
+  record.formats = core::FormatSet(formats);
+  if (record.is_big_endian) record.formats = record.formats & kIntegers;
+  record.reductions = core::ReductionSet::all() - core::ReductionSet(message->reductions_lacking());
   record.native_types = core::FloatTypes(message->native_types());
   record.elements_max = std::min<std::uint32_t>(message->elements_max(), INFOLD_ELEMENTS_MAX);
   record.workers_max = std::min<std::uint32_t>(message->workers_max(), INFOLD_WORKERS_MAX);
-  record.takes_sparse = message->takes_sparse();
+  record.takes_sparse = message->takes_sparse() && !record.is_big_endian;
   record.verifies_checksums = message->verifies_checksums();
   record.sends_ranges = (message->pending_forms() & kSendsRanges) != 0;
   record.sends_bits = (message->pending_forms() & kSendsBits) != 0;
   if (record.formats.is_empty()) {
     return tl::unexpected<std::string>(
-        fmt::format("formats of {:#x}, none of which this version knows", message->formats()));
+        fmt::format("formats of {:#x}, none of which this version knows", formats));
   }
   if (record.elements_max < INFOLD_BLOCK_ELEMENTS) {
     return tl::unexpected<std::string>(fmt::format(

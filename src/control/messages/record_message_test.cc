@@ -45,6 +45,34 @@ TEST(SiteRecord, HasTheBytesThatThePageShows) {
   EXPECT_EQ(hex_of(message_of(kernel)), "087f10c00b188002280130013807");
 }
 
+TEST(SiteRecord, OlderVersionsFindNoFormatOfASiteWithTheOtherByteOrder) {
+  core::SiteRecord chip;
+  chip.formats = core::FormatSet::of(core::WireFormat::i32);
+  chip.is_big_endian = true;
+  chip.reductions = {Reduction::sum, Reduction::average, Reduction::max};
+  chip.elements_max = 64;
+  chip.workers_max = 32;
+  chip.takes_sparse = false;
+  chip.sends_ranges = false;
+  chip.sends_bits = true;
+  EXPECT_EQ(hex_of(message_of(chip)), "104018202801300240044814");
+  const v1::SiteRecord message = message_of(chip);
+  EXPECT_EQ(record_of(&message), chip);
+}
+
+// Blocks and floats have one byte order.
+TEST(SiteRecord, OfTheOtherByteOrderThereAreIntegersWithAllZeros) {
+  v1::SiteRecord message = message_of({});
+  message.set_formats_big_endian(~0U);
+  message.clear_formats();
+  const auto record = record_of(&message);
+  ASSERT_TRUE(record.has_value()) << record.error();
+  EXPECT_EQ(record->formats.bits(), 0xFU);
+  EXPECT_FALSE(record->takes_sparse);
+  message.set_formats_big_endian(0x10);
+  EXPECT_FALSE(record_of(&message).has_value());
+}
+
 TEST(SiteRecord, ComesBackAsItWent) {
   core::SiteRecord record;
   for (int flag = 0; flag < 8; ++flag) {
@@ -54,6 +82,7 @@ TEST(SiteRecord, ComesBackAsItWent) {
     record.sends_ranges = !record.sends_bits;
     record.formats = core::FormatSet(1U << flag | 4U);
     record.native_types = core::FloatTypes(static_cast<unsigned>(flag));
+    record.reductions = core::ReductionSet(static_cast<unsigned>(flag + 1));
     const v1::SiteRecord message = message_of(record);
     EXPECT_EQ(record_of(&message), record);
   }
@@ -66,6 +95,7 @@ TEST(SiteRecord, WhatThisVersionDoesNotKnowIsPassedOver) {
   message.set_workers_max(~0U);
   message.set_pending_forms(~0U);
   message.set_native_types(~0U);
+  message.set_reductions_lacking(~0U << 5);
   core::SiteRecord all;
   all.native_types = core::FloatTypes::all();
   all.sends_bits = true;
@@ -96,6 +126,7 @@ TEST(SiteRecord, WhatNoJobCouldUseIsRefused) {
   const NoRecord all[] = {
       {[](auto& record) { record.Clear(); }, "formats of 0x0, none of which this version knows"},
       {[](auto& record) { record.set_formats(0x100); }, "formats of 0x100, none of which"},
+      {[](auto& record) { record.set_formats_big_endian(4); }, "formats of both byte orders"},
       {[](auto& record) { record.set_elements_max(31); }, "elements_max of 31; a block has 32"},
       {[](auto& record) { record.clear_elements_max(); }, "elements_max of 0; a block has 32"},
       {[](auto& record) { record.clear_workers_max(); }, "workers_max of 0"},

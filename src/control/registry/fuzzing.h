@@ -165,6 +165,11 @@ inline v1::SiteRecord record_from(Choices& choices) {
   record.set_takes_sparse((has & 1) != 0);
   record.set_verifies_checksums((has & 6) != 6);
   record.set_pending_forms(has >> 5);
+  if ((has & 0x18) == 0x18) {
+    record.set_formats_big_endian(record.formats());
+    record.clear_formats();
+    record.set_reductions_lacking(0x14);
+  }
   return record;
 }
 

@@ -13,6 +13,7 @@
 //                  resending -> waiting
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -42,6 +43,9 @@ struct SiteOptions {
   // It takes contributions that leave out blocks of zeros.
   bool takes_sparse = false;
   FormatSet formats = FormatSet::all();  // that it sums; for errors, which name the site
+  // Elements of its packets are big-endian. It takes integers alone, with all zeros.
+  bool is_big_endian = false;
+  ReductionSet reductions = ReductionSet::all();  // that it takes
 };
 
 // Sites of a job, as bits.
@@ -74,6 +78,11 @@ struct WorkerOptions {
 
   // Types that all sites sum as native.
   FloatTypes native() const { return native_types_of(formats, native_types); }
+  bool takes(Reduction reduction) const {
+    return std::all_of(sites.begin(), sites.end(), [reduction](const SiteOptions& site) {
+      return site.reductions.has(reduction);
+    });
+  }
   // Whether all sites sum such elements.
   bool sums(ElementLayout layout) const {
     return layout.is_native() ? native().has(layout.dtype) : formats.has(layout.format);

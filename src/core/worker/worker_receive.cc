@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/near_memory.h"
+#include "core/packet/byte_order.h"
 #include "core/worker/worker_state.h"
 
 namespace infold::core {
@@ -120,6 +121,10 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
       exponents = chunk_.data();
       elements = exponents + request.layout.exponent_bytes(chunk.range.elements);
       spread_result(packet, chunk_.data(), chunk_.data() + (elements - exponents));
+    } else if (options_.sites[chunk.flow.site].is_big_endian) {
+      reverse_elements(packet.elements, chunk.range.elements, request.layout.element_bytes(),
+                       chunk_.data());
+      elements = chunk_.data();
     }
     const std::uint16_t* codes = request.codes;
     if (codes != nullptr) codes += chunk.range.first >> request.layout.block_shift();

@@ -23,7 +23,7 @@ constexpr std::size_t kEstimateSlack = 8;
 
 bool Worker::State::sends_sparse(const Flow& flow, const Transfer& transfer) const {
   return transfer.request.present != nullptr && transfer.contributes &&
-         options_.sites[flow.site].takes_sparse;
+         options_.sites[flow.site].takes_sparse && !options_.sites[flow.site].is_big_endian;
 }
 
 BlockSet Worker::State::present_in(const Transfer& transfer, std::uint64_t chunk) const {

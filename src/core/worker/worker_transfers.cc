@@ -126,6 +126,11 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       "a site of the job does not sum this wire format; choose another",
                       static_cast<std::int64_t>(request.layout.format));
   }
+  if (request.elements > 0 && !options_.takes(request.reduction)) {
+    return base::fail(Code::unsupported, "submit",
+                      "a site of the job does not take this reduction; choose another",
+                      static_cast<std::int64_t>(request.reduction));
+  }
   if (live_transfers_ + event_count_ >= options_.transfers_max) {
     return base::fail(Code::resource_exhausted, "submit", "too many calls in flight; wait for one",
                       options_.transfers_max);
