@@ -32,6 +32,13 @@ constexpr FloatTypes native_types_of(FormatSet formats, FloatTypes alone) {
   return formats.has(WireFormat::native) ? FloatTypes::all() : alone;
 }
 
+// Integers of a job that has no format as narrow as they are travel in i32.
+constexpr ElementLayout layout_on_wire(FormatSet formats, ElementLayout layout) {
+  const bool is_narrow = layout.format == WireFormat::i8 || layout.format == WireFormat::i16;
+  if (!is_narrow || formats.has(layout.format) || !formats.has(WireFormat::i32)) return layout;
+  return {WireFormat::i32, layout.dtype};
+}
+
 // Unless it says otherwise, what core::Aggregator can.
 struct SiteRecord {
   FormatSet formats = FormatSet::all();  // that it sums, and copies in a broadcast

@@ -56,6 +56,14 @@ std::optional<std::string> find_odd_place(const plan::Tree& tree) {
     return fmt::format("its root has place={0}; below a {0} only ranks are emulated",
                        name_of(root));
   }
+  for (std::size_t i = 0; i < tree.aggregators.size(); ++i) {
+    const plan::Aggregator& each = tree.aggregators[i];
+    if (!each.is_big_endian && each.reductions == core::ReductionSet::all()) continue;
+    return fmt::format(
+        "aggregator {} has big_endian or reductions; emulated switches have the bytes and the "
+        "reductions of user space, so leave both out",
+        i);
+  }
   for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {
     const plan::Place place = tree.aggregators[i].place;
     if (place == plan::Place::rack || place == plan::Place::host) continue;
@@ -76,8 +84,6 @@ Placement shape_of(const plan::Plan& plan) {
   placement.ranks_sum = is_at_rank(plan.trees.back());
   placement.record.formats = root.formats;
   placement.record.takes_sparse = root.takes_sparse;
-  placement.record.is_big_endian = root.is_big_endian;
-  placement.record.reductions = root.reductions;
   placement.record.elements_max = plan.elements_max;
   placement.record.native_types = plan.native_types;
   for (std::size_t i = 1; i < tree.aggregators.size(); ++i) {

@@ -18,7 +18,8 @@ class Builder {
  public:
   Builder(const Plan& plan, const Call& call)
       : plan_(plan), call_(call), stripe_(weights_of(plan)) {
-    per_chunk_ = core::chunk_elements(call.layout, limits_of(plan));
+    call_.layout = core::layout_on_wire(plan.formats, call.layout);
+    per_chunk_ = core::chunk_elements(call_.layout, limits_of(plan));
     CHECK_THAT(per_chunk_, >, 0);
   }
 
@@ -154,7 +155,7 @@ class Builder {
   const Tree& tree() const { return plan_.trees[chunk_.tree]; }
 
   const Plan& plan_;
-  const Call& call_;
+  Call call_;
   core::Stripe stripe_;
   std::uint32_t per_chunk_ = 0;
   std::vector<Message> messages_;

@@ -115,6 +115,7 @@ core::AggregatorOptions aggregator_options(const Plan& plan, std::size_t tree,
   options.datagram_bytes_max = plan.datagram_bytes_max;
   options.elements_max = plan.elements_max;
   options.brief_results = plan.brief_results;
+  options.is_big_endian = site.aggregators[aggregator].is_big_endian;
   options.arithmetic = &numeric::arithmetic();
   return options;
 }

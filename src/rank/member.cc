@@ -7,7 +7,7 @@
 
 #include "codec/format_choice.h"
 #include "io/host/clock.h"
-#include "rank/calls/sparse_obstacle.h"
+#include "rank/calls/site_obstacle.h"
 
 namespace infold::rank {
 namespace {
@@ -97,6 +97,7 @@ void Member::resume(Reentry entry) {
   options_.worker.limits = entry.worker.limits;
   options_.worker.formats = entry.worker.formats;
   options_.worker.native_types = entry.worker.native_types;
+  options_.worker.sites = entry.worker.sites;
   in_flight_.restart(entry.worker, std::move(entry.shares), std::move(entry.tell));
   options_.membership = std::move(entry.membership);
   end_reason_.set_lost_switch({});
@@ -176,6 +177,11 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (is_empty && !options_.worker.sums(format->layout))
     format->layout.format = core::WireFormat::i32;
 
+  if (!is_empty && request.collective != core::Collective::barrier) {
+    if (auto error = refuse_reduction(format->reduction, options_.worker, options_.site_names)) {
+      return error;
+    }
+  }
   bool is_sparse = request.rows || request.options.layout == Layout::blocks;
   if (is_sparse) {
     if (auto error = refuse_sparse(request, *format, sparse_obstacle_)) return error;

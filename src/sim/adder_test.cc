@@ -88,5 +88,18 @@ TEST(Adder, SendsWhatTheAggregatorSends) {
   EXPECT_GT(taken, packets / 2);
 }
 
+// Ranks reverse the bytes of elements, and send narrow integers in wider ones.
+TEST(Adder, SumsAsChipsDo) {
+  std::uint64_t drawn = 0;
+  for (std::uint64_t seed = 1; drawn < kScenarios; ++seed) {
+    Scenario scenario = draw_scenario(seed);
+    if (!only_add(scenario)) continue;
+    ++drawn;
+    add_as_chips(scenario);
+    const Outcome outcome = Simulation(scenario).run();
+    EXPECT_TRUE(outcome.wrong.empty()) << outcome.wrong.front() << "\n" << describe(scenario);
+  }
+}
+
 }  // namespace
 }  // namespace infold::sim

@@ -207,6 +207,87 @@ TEST(SiteRecords, NativeByNameOfACallIsRefusedWhereTheJobDidNotAskForIt) {
   });
 }
 
+// As of a chip whose registers have few operations and one width.
+core::SiteRecord chip() {
+  core::SiteRecord record;
+  record.formats = FormatSet::of(core::WireFormat::i32);
+  record.reductions = {Reduction::sum, Reduction::average, Reduction::max};
+  record.elements_max = 64;
+  record.takes_sparse = false;
+  return record;
+}
+
+// Also what ranks exchange before floats.
+TEST(SiteRecords, NarrowIntegersTravelInTheWiderOnesThatTheSiteHas) {
+  const LimitedSwitch limited(chip());
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<std::int8_t> bytes = {100, -100, 127, -128, 1};
+    const auto summed = comm.all_reduce(bytes).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    EXPECT_EQ(bytes, (std::vector<std::int8_t>{-56, 56, -2, 0, 2}));
+    bytes = {static_cast<std::int8_t>(comm.rank() == 0 ? -3 : 5), -128};
+    const auto greatest = comm.all_reduce(bytes, {.reduction = Reduction::max}).wait();
+    ASSERT_TRUE(greatest.has_value()) << greatest.error().message;
+    EXPECT_EQ(bytes, (std::vector<std::int8_t>{5, -128}));
+    std::vector<std::uint8_t> unsigned_bytes(1000, comm.rank() == 0 ? 200 : 7);
+    const auto most = comm.all_reduce(unsigned_bytes, {.reduction = Reduction::max}).wait();
+    ASSERT_TRUE(most.has_value()) << most.error().message;
+    EXPECT_EQ(unsigned_bytes, std::vector<std::uint8_t>(1000, 200));
+    for (const WireFormat wire : {WireFormat::digits, WireFormat::fixed32}) {
+      std::vector<float> floats(5000, 1.5F);
+      floats[4999] = 3e9F;
+      const auto exact = comm.all_reduce(floats, {.wire = wire}).wait();
+      ASSERT_TRUE(exact.has_value()) << exact.error().message;
+      EXPECT_EQ(floats[0], 3.0F);
+      EXPECT_EQ(floats[4999], 6e9F);
+    }
+  });
+}
+
+TEST(SiteRecords, AReductionThatTheSiteLacksIsRefusedByName) {
+  const LimitedSwitch limited(chip());
+  run_job(1, limited.options(1), [&](Communicator& comm) {
+    std::vector<std::int32_t> numbers(10, 7);
+    const auto refused = comm.all_reduce(numbers, {.reduction = Reduction::min}).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::unsupported);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("the site at " + limited.plane.sites().front().address +
+                          " does not take min; it takes sum, average, max"));
+  });
+}
+
+// Sets of blocks are joined by an or.
+TEST(SiteRecords, NoZerosAreLeftOutWhereTheSiteTakesNoOr) {
+  const LimitedSwitch limited(chip());
+  run_job(1, limited.options(1), [](Communicator& comm) {
+    std::vector<float> tensor(100);
+    const auto refused = comm.all_reduce(tensor, {.layout = Layout::blocks}).wait();
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error().message, HasSubstr("does not take or; it takes sum, average, max"));
+  });
+}
+
+// The switch here sums elements of the usual order. What it copies comes back as it was.
+TEST(SiteRecords, ElementsAreReversedOnTheWayToABigEndianSiteAndBack) {
+  core::SiteRecord record = chip();
+  record.is_big_endian = true;
+  const LimitedSwitch limited(record);
+  run_job(2, limited.options(2), [](Communicator& comm) {
+    std::vector<std::int32_t> numbers(1000, comm.rank() == 1 ? 0x01020304 : 0);
+    const auto sent = comm.broadcast(numbers, 1).wait();
+    ASSERT_TRUE(sent.has_value()) << sent.error().message;
+    EXPECT_EQ(numbers, std::vector<std::int32_t>(1000, 0x01020304));
+    const auto summed = comm.all_reduce(numbers).wait();
+    ASSERT_TRUE(summed.has_value()) << summed.error().message;
+    EXPECT_EQ(numbers.front(), 0x02040608);
+    numbers.front() = 0x80;
+    const auto carried = comm.all_reduce(std::span(numbers).first(1)).wait();
+    ASSERT_TRUE(carried.has_value()) << carried.error().message;
+    EXPECT_EQ(numbers.front(), 0) << "bytes are not reversed";
+  });
+}
+
 core::SiteRecord all_but_i32() {
   core::SiteRecord record;
   record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::i32);

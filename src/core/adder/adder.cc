@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "core/packet/integers.h"
 
 namespace infold::core {
 namespace {
@@ -39,9 +40,13 @@ ChunkSignature signature_of(std::uint32_t format, std::uint32_t shape) {
 }
 
 // An element as a register of 32 bits, with its sign.
-std::uint32_t load(const std::byte* elements, std::uint32_t index, std::uint32_t width) {
+std::uint32_t load(const std::byte* elements, std::uint32_t index, std::uint32_t width,
+                   bool is_big_endian) {
+  std::array<std::byte, sizeof(std::uint32_t)> bytes{};
+  std::memcpy(bytes.data(), elements + std::size_t{index} * width, width);
+  if (is_big_endian) reverse_elements(bytes.data(), 1, width, bytes.data());
   std::uint32_t bits = 0;
-  std::memcpy(&bits, elements + std::size_t{index} * width, width);
+  std::memcpy(&bits, bytes.data(), sizeof(bits));
   const std::uint32_t unused = 32 - 8 * width;
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(bits << unused) >> unused);
 }
@@ -231,16 +236,19 @@ Adder::Chunk Adder::recall(Pass& pass, const Header& header, const Standing& sta
 void Adder::sum(Pass& pass, const Packet& packet, const Chunk& chunk, bool adds, std::size_t copy) {
   const ElementLayout layout = chunk.signature.layout();
   const auto width = static_cast<std::uint32_t>(layout.element_bytes());
+  std::byte* const sums = result_.data() + INFOLD_HEADER_BYTES;
   for (std::uint32_t i = 0; i < chunk.signature.elements; ++i) {
-    const std::uint32_t element = adds ? load(packet.elements, i, width) : 0;
+    const std::uint32_t element =
+        adds ? load(packet.elements, i, width, options_.is_big_endian) : 0;
     const std::uint32_t sum = elements_.touch(pass, i, copy, [&](std::uint32_t& entry) {
       if (adds) {
         entry = chunk.had_data ? combine(chunk.signature.reduction(), entry, element) : element;
       }
       return entry;
     });
-    std::memcpy(result_.data() + INFOLD_HEADER_BYTES + std::size_t{i} * width, &sum, width);
+    std::memcpy(sums + std::size_t{i} * width, &sum, width);
   }
+  if (options_.is_big_endian) reverse_elements(sums, chunk.signature.elements, width, sums);
 }
 
 std::span<const std::byte> Adder::write_result(const Header& header, const Chunk& chunk) {

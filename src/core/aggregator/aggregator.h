@@ -71,6 +71,7 @@ struct AggregatorOptions {
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   PendingForm pending = PendingForm::either;  // how it names the missing ranks
   bool brief_results = false;  // all ranks take a RESULT without what they have sent
+  bool is_big_endian = false;  // elements of packets are; of a core::Adder alone
   const Arithmetic* arithmetic = nullptr;  // null: the scalar loops
   // After every so many inputs all invariants are checked, in time that grows with slots. 0: never,
   // only those of the packet's slot are. The simulator, the fuzzers and the exhaustive search set

@@ -84,7 +84,8 @@ struct WorkerOptions {
     });
   }
   // Whether all sites sum such elements.
-  bool sums(ElementLayout layout) const {
+  bool sums(ElementLayout asked) const {
+    const ElementLayout layout = layout_on_wire(formats, asked);
     return layout.is_native() ? native().has(layout.dtype) : formats.has(layout.format);
   }
 };
@@ -95,7 +96,7 @@ bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chu
 struct TransferRequest {
   Collective collective = Collective::all_reduce;
   Reduction reduction = Reduction::sum;
-  ElementLayout layout;
+  ElementLayout layout;        // of what the codec makes
   std::uint64_t elements = 0;  // 0 for a barrier
   std::uint16_t root = 0;
   // Stands for how elements are encoded beyond type and format; ranks that differ have a mismatch.

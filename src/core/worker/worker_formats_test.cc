@@ -46,11 +46,29 @@ TEST(WorkerFormats, ACallInAFormatThatASiteLacksIsRefused) {
   for (int format = INFOLD_FORMAT_I8; format < INFOLD_FORMAT_COUNT; ++format) {
     request.layout = {static_cast<WireFormat>(format), DataType::f32};
     const auto id = worker.submit({}, request);
-    EXPECT_EQ(id.has_value(), options.formats.has(request.layout.format)) << format;
+    EXPECT_EQ(id.has_value(), options.sums(request.layout)) << format;
     if (!id) {
       EXPECT_EQ(id.error().code, base::Code::unsupported);
     }
   }
+  // Narrow integers travel in i32.
+  EXPECT_TRUE(options.sums({WireFormat::i8, DataType::i8}));
+  EXPECT_TRUE(options.sums({WireFormat::i16, DataType::f16}));
+  EXPECT_FALSE(options.sums({WireFormat::i64, DataType::i64}));
+  EXPECT_FALSE(options.sums({WireFormat::bfp16, DataType::f32}));
+}
+
+TEST(WorkerFormats, AReductionThatASiteLacksIsRefused) {
+  WorkerOptions options = options_with(FormatSet::all());
+  options.sites.resize(2);
+  options.sites.back().reductions = {Reduction::sum, Reduction::max};
+  Worker worker(options);
+  std::array<std::byte, 256> tensor{};
+  TransferRequest request = in_place(tensor);
+  request.layout = {WireFormat::i32, DataType::i32};
+  EXPECT_TRUE(worker.submit({}, request).has_value());
+  request.reduction = Reduction::min;
+  EXPECT_FALSE(worker.submit({}, request).has_value());
 }
 
 // As where a site in the kernel sums them, in jobs without trees.

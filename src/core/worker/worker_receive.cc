@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/near_memory.h"
-#include "core/packet/byte_order.h"
+#include "core/packet/integers.h"
 #include "core/worker/worker_state.h"
 
 namespace infold::core {
@@ -124,6 +124,10 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
     } else if (options_.sites[chunk.flow.site].is_big_endian) {
       reverse_elements(packet.elements, chunk.range.elements, request.layout.element_bytes(),
                        chunk_.data());
+      elements = chunk_.data();
+    }
+    if (chunk.transfer.is_widened()) {
+      narrow_elements(elements, chunk.range.elements, chunk.transfer.codec_bytes, chunk_.data());
       elements = chunk_.data();
     }
     const std::uint16_t* codes = request.codes;

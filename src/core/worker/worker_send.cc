@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "core/near_memory.h"
-#include "core/packet/byte_order.h"
+#include "core/packet/integers.h"
 #include "core/worker/worker_state.h"
 
 namespace infold::core {
@@ -253,6 +253,9 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
   std::byte* const elements = exponents + layout.exponent_bytes(chunk.range.elements);
   const bool specials = request.codec->encode(request.context, request.input, chunk.range, codes,
                                               exponents, elements);
+  if (chunk.transfer.is_widened()) {
+    widen_elements(chunk.transfer.codec_bytes, chunk.range.elements, elements);
+  }
   if (options_.sites[chunk.flow.site].is_big_endian) {
     reverse_elements(elements, chunk.range.elements, layout.element_bytes(), elements);
   }
@@ -266,7 +269,8 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
 // while a repeat waits to go, so a repeat is copied.
 bool Worker::State::may_stay_in_input(const Chunk& chunk) const {
   return takes_payload_ == Payload::in_input && chunk.slot.sends == 0 &&
-         chunk.transfer.request.codec->copies && !options_.sites[chunk.flow.site].is_big_endian;
+         chunk.transfer.request.codec->copies && !chunk.transfer.is_widened() &&
+         !options_.sites[chunk.flow.site].is_big_endian;
 }
 
 std::size_t Worker::State::write_head(const Chunk& chunk, std::span<std::byte> out) {

@@ -22,7 +22,7 @@ constexpr std::size_t kEstimateSlack = 8;
 }  // namespace
 
 bool Worker::State::sends_sparse(const Flow& flow, const Transfer& transfer) const {
-  return transfer.request.present != nullptr && transfer.contributes &&
+  return transfer.request.present != nullptr && transfer.contributes && !transfer.is_widened() &&
          options_.sites[flow.site].takes_sparse && !options_.sites[flow.site].is_big_endian;
 }
 

@@ -72,7 +72,8 @@ class Worker::State {
   enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
 
   struct Transfer {
-    TransferRequest request;
+    TransferRequest request;        // its layout is that on the wire
+    std::uint32_t codec_bytes = 0;  // of an integer as the codec makes it; wider on the wire
     TransferId id = TransferId::none;
     std::uint64_t first_chunk = 0;  // in the stream's order
     std::uint64_t chunk_count = 0;
@@ -91,6 +92,10 @@ class Worker::State {
     RankRanges missing;  // as last said of one of its chunks, and when
     base::Instant missing_at;
     ChunkSignature signature;  // elements differ in the last chunk
+
+    bool is_widened() const {
+      return !request.layout.has_partial_sums() && codec_bytes != request.layout.element_bytes();
+    }
   };
 
   // Transfers in the order of submission; a ring, addressed by their place in that order.

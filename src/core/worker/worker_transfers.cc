@@ -141,7 +141,9 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
   return {};
 }
 
-base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
+base::Result<TransferId> Worker::State::submit(const TransferRequest& asked) {
+  TransferRequest request = asked;
+  request.layout = layout_on_wire(options_.formats, asked.layout);
   explain_again(request);
   if (const base::Result<void> valid = check(request); !valid) {
     return tl::unexpected(valid.error());
@@ -158,6 +160,7 @@ base::Result<TransferId> Worker::State::submit(const TransferRequest& request) {
   }
   const bool announces_here = announced && announce(request);
   Transfer& transfer = enqueue(request, name, per_chunk, chunks);
+  transfer.codec_bytes = asked.layout.element_bytes();
   transfer.has_size = !request.sized_later;
   number_chunks(streams_[name]);
   transfer.id = TransferId{++last_id_};

@@ -62,10 +62,9 @@ core::FormatSet formats_asked(WireFormat wire) {
     case WireFormat::bfp16: return FormatSet::of(core::WireFormat::bfp16);
     case WireFormat::bfp32: return FormatSet::of(core::WireFormat::bfp32);
     case WireFormat::native: return FormatSet::of(core::WireFormat::native);
-    // Elements, and what ranks exchange before: exponents or ranges.
+    // What ranks exchange before, exponents or ranges, travels in it, too.
     case WireFormat::fixed32:
-    case WireFormat::digits:
-      return FormatSet::of(core::WireFormat::i32) | FormatSet::of(core::WireFormat::i16);
+    case WireFormat::digits: return FormatSet::of(core::WireFormat::i32);
     default: return {};
   }
 }

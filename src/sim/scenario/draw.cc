@@ -192,7 +192,9 @@ Scenario draw_scenario(std::uint64_t seed) {
   scenario.plan.brief_results = draw_brief_results(seed);
   draw_earlier_job(scenario);
   draw_drivers(scenario);
-  if (base::mix64(seed ^ 0xADD) % 8 == 0) only_add(scenario);
+  if (base::mix64(seed ^ 0xADD) % 8 == 0 && only_add(scenario)) {
+    if (base::mix64(seed ^ 0xC41B) % 4 == 0) add_as_chips(scenario);
+  }
   return scenario;
 }
 

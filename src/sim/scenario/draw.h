@@ -21,6 +21,10 @@ std::vector<CallPlan> draw_calls(std::uint16_t world, std::uint64_t element_budg
 // Makes all aggregators pipelines that only add (core::Adder), without racks, and the calls such as
 // they sum. False, and no change, if the job has too many ranks.
 bool only_add(Scenario& scenario);
+// Makes those pipelines such as Tofino is: integers of 32 bits, sums and maxima. Every second one,
+// and the first, has big-endian elements.
+// Requires: they only add.
+void add_as_chips(Scenario& scenario);
 
 // Makes a call of floats a compressed mean, by a drawn method. It may lose some of its elements, so
 // that it is a matrix. Requires: it has elements.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes a scenario one of pipelines that only add, as P4 switches are.
+#include <utility>
+
 #include "core/adder/adder.h"
 #include "sim/scenario/draw.h"
 
@@ -41,6 +43,22 @@ bool only_add(Scenario& scenario) {
   }
   for (CallPlan& call : scenario.calls) fit(call);
   return true;
+}
+
+void add_as_chips(Scenario& scenario) {
+  const core::FormatSet formats = core::FormatSet::of(core::WireFormat::i32);
+  const core::ReductionSet reductions = {Reduction::sum, Reduction::average, Reduction::max};
+  scenario.plan.formats = formats;
+  bool is_big_endian = true;
+  for (plan::Tree& tree : scenario.plan.trees) {
+    plan::Aggregator& pipeline = tree.aggregators.front();
+    pipeline.formats = formats;
+    pipeline.reductions = reductions;
+    pipeline.is_big_endian = std::exchange(is_big_endian, !is_big_endian);
+  }
+  for (CallPlan& call : scenario.calls) {
+    if (!reductions.has(call.reduction)) call.reduction = Reduction::max;
+  }
 }
 
 }  // namespace infold::sim
