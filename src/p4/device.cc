@@ -153,6 +153,16 @@ class Device::Link {
     write_to_stream(request);
   }
 
+  // A message waits while the device reads nothing, and its writer with it.
+  void watch() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (Clock::now() < writing_until_) return;
+    }
+    lose(place() + " reads no message");
+    context_.TryCancel();
+  }
+
   std::string why_lost() const {
     const std::lock_guard lock(mutex_);
     return why_lost_;
@@ -160,6 +170,8 @@ class Device::Link {
   const std::string& address() const { return options_.address; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   grpc::Status send_updates(const std::vector<v1::Update>& updates) {
     v1::WriteRequest request;
     request.set_device_id(options_.id);
@@ -187,8 +199,16 @@ class Device::Link {
   }
 
   bool write_to_stream(const v1::StreamMessageRequest& request) {
-    const std::lock_guard lock(writing_);
-    return stream_->Write(request);
+    const std::lock_guard turn(writing_);
+    note_writing_until(Clock::now() + options_.patience);
+    const bool is_written = stream_->Write(request);
+    note_writing_until(Clock::time_point::max());
+    return is_written;
+  }
+
+  void note_writing_until(Clock::time_point time) {
+    const std::lock_guard lock(mutex_);
+    writing_until_ = time;
   }
 
   void read_stream() {
@@ -253,6 +273,7 @@ class Device::Link {
   std::condition_variable changed_;
   bool is_primary_ = false;
   std::string why_lost_;
+  Clock::time_point writing_until_ = Clock::time_point::max();  // no message waits
 };
 
 base::Attempt<std::unique_ptr<Device>> Device::connect(const DeviceOptions& options) {
@@ -282,6 +303,7 @@ base::Attempt<void> Device::remove(const std::vector<v1::Update>& deletions) {
   return link_->remove(deletions);
 }
 void Device::send(const v1::PacketOut& packet) { link_->send(packet); }
+void Device::watch() { link_->watch(); }
 void Device::acknowledge(const v1::DigestList& list) { link_->acknowledge(list); }
 std::string Device::why_lost() const { return link_->why_lost(); }
 const std::string& Device::address() const { return link_->address(); }

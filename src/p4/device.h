@@ -55,6 +55,9 @@ class Device {
   void send(const v1::PacketOut& packet);
   void acknowledge(const v1::DigestList& list);
 
+  // Ends the connection if a message to the program has waited for longer than `patience`. Call it
+  // now and then, from a thread that sends none.
+  void watch();
   // Why the device cannot be used any more: its connection broke, or another controller is primary.
   // Empty: it can.
   std::string why_lost() const;

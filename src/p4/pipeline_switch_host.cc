@@ -33,6 +33,7 @@ core::ChunkSignature signature_of(const RegisterView& view) {
 
 void PipelineSwitch::watch(base::Duration duration) {
   socket_.wait(io::monotonic_now() + duration);
+  device_->watch();
   for (const io::UdpSocket::Arrival& arrival : socket_.receive()) hear(arrival);
   // The device's thread has the mutex while it waits for the device.
   if (const std::unique_lock lock(mutex_, std::try_to_lock); lock.owns_lock()) write_again();
