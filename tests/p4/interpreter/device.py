@@ -193,7 +193,7 @@ class Device:
                 raise Unknown("a packet without egress to another port")
             self.queue.append((packet, outcome))
             return
-        for replica, to in self.groups[group] if group else ():
+        for replica, to in self.groups.get(group, ()):
             self.pass_egress(packet, to, replica, outcome)
         if port is not None:
             self.pass_egress(packet, port, 0, outcome)
