@@ -23,26 +23,16 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SKIPPED = 77
-ELEMENTS = 64
+from frames import (ABORT, ADD, COMPLETED, DROPPED, ELEMENTS, ELSEWHERE, FIRST_KIND_DOWN, HOST_IP,
+                    HOST_MAC, HOST_PORT, JOB_ENDED, MALFORMED, ROOT, TO_HOST, checksum_of,
+                    digest_of, ip_of, is_for_host, kind_of, mac_of, make_frame, packet, port_of,
+                    printed, read_frame, receivers, skip, steps, udp_sum, wide, worker_of)
+
 SCENARIOS = 20
 MULTICAST = 10
-HOST_MAC, HOST_IP, HOST_PORT = bytes.fromhex("02aabbccddee"), bytes((10, 0, 0, 254)), 7700
-ELSEWHERE = bytes((10, 0, 1, 1))
 THRIFT_PORT = 9190
 START_S = 120
 ANSWER_S = 2
-ADD, ABORT = 1, 6
-FIRST_KIND_DOWN = 8
-# As core::Verdict and p4/types.p4 number them.
-COMPLETED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB, TO_HOST = 1, 6, 7, 8, 9, 255
-DROPPED = range(MALFORMED, 20)
-
-
-def skip(reason):
-    print(f"skipped: {reason}; see docs/switches/p4.md")
-    sys.exit(SKIPPED)
 
 
 try:
@@ -53,58 +43,6 @@ try:
     from thrift.transport import TSocket, TTransport
 except ImportError as missing:
     skip(f"no module {missing.name} of BMv2")
-
-
-def wide(number, size):
-    return number.to_bytes(size, "big")
-
-
-def mac_of(worker):
-    return bytes((2, 0, 0, 0, 0, worker + 1))
-
-
-def ip_of(worker):
-    return bytes((10, 0, 0, worker + 1))
-
-
-def port_of(worker):
-    return 5000 + worker
-
-
-def digest_of(rank):
-    """R-015."""
-    h = (rank + 1) * 0x9E3779B1 & 0xFFFFFFFF
-    h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
-    h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
-    return h ^ h >> 16
-
-
-def checksum_of(data):
-    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def udp_sum(addresses, udp):
-    return checksum_of(addresses + struct.pack(">HH", 17, len(udp)) + udp)
-
-
-def make_frame(datagram, worker, source):
-    udp = struct.pack(">HHHH", port_of(worker), HOST_PORT, 8 + len(datagram), 0) + datagram
-    udp = udp[:6] + wide(udp_sum(source + HOST_IP, udp) or 0xFFFF, 2) + udp[8:]
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + source + HOST_IP
-    ip = ip[:10] + wide(checksum_of(ip), 2) + ip[12:]
-    return HOST_MAC + mac_of(worker) + b"\x08\x00" + ip + udp
-
-
-def read_frame(frame):
-    """Address, port and datagram of an answer. Its checksums must be right."""
-    ip, size = frame[14:34], struct.unpack(">H", frame[38:40])[0]
-    udp = frame[34:34 + size]
-    if checksum_of(ip) or udp_sum(ip[12:20], udp) or udp[6:8] == bytes(2):
-        raise AssertionError(f"wrong checksum: {frame.hex()}")
-    return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
 
 
 class Port:
@@ -228,18 +166,12 @@ class Replay:
 
     def deliver(self, side, datagram, verdict, sent):
         """Raises AssertionError at the first difference."""
-        kind = datagram[1] & 0xF if len(datagram) >= 32 else 0
-        worker = datagram[3] if kind and datagram[3] < len(self.job.ranks) else 0
+        kind, worker = kind_of(datagram), worker_of(datagram, len(self.job.ranks))
         source = ip_of(worker) if side == "worker" else ELSEWHERE
-        # The controller hears of ends, and of what is of no job here, but not of answers.
-        is_for_host = kind < FIRST_KIND_DOWN and (
-            verdict in (JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or
-            (kind == ABORT and verdict != MALFORMED))
-        expected = []
-        for to, answer in [] if is_for_host else sent:
-            numbers = range(len(self.job.ranks)) if to == "all" else [int(to)]
-            expected += [(ip_of(each), port_of(each), answer) for each in numbers]
-        wanted = TO_HOST if is_for_host else verdict
+        for_host = is_for_host(datagram, verdict)
+        expected = [(ip_of(each), port_of(each), answer) for to, answer in sent
+                    for each in receivers(to, len(self.job.ranks)) if not for_host]
+        wanted = TO_HOST if for_host else verdict
         frame = make_frame(datagram, worker, source)
         before = self.counters(wanted)
         late = self.workers.received(), self.host.received()
@@ -250,7 +182,7 @@ class Replay:
         self.workers.send(frame)
         answers, at_host, after = [], [], before
         deadline = time.monotonic() + ANSWER_S
-        wanted_at_host = 1 if is_for_host else 0
+        wanted_at_host = 1 if for_host else 0
         while time.monotonic() < deadline and (after == before or len(answers) < len(expected) or
                                                len(at_host) < wanted_at_host):
             answers += self.workers.received()
@@ -263,7 +195,7 @@ class Replay:
         # What has no header is the host's.
         is_counted = after[0] == before[0] + 1 or (verdict in DROPPED and after != before) or \
             (verdict in DROPPED and kind >= FIRST_KIND_DOWN)
-        is_at_host = at_host == [frame] or (not is_for_host and at_host == []) or \
+        is_at_host = at_host == [frame] or (not for_host and at_host == []) or \
             (verdict in DROPPED and at_host == [frame])
         if found != sorted(expected) or not is_counted or not is_at_host:
             raise AssertionError(f"after {self.packets} packets: {datagram.hex()}\n  verdict "
@@ -273,29 +205,12 @@ class Replay:
             self.job.end()
 
     def run(self, lines):
-        pending = None
-        for line in lines:
-            word, *rest = line.split(" ")
-            if word in ("job", "in") and pending:
-                self.deliver(*pending)
-                pending = None
-            if word == "job":
-                number, epoch, slots, elements, *ranks = map(int, rest)
-                self.job = Job(self.switch, number, epoch, slots, elements, ranks)
-            elif word == "in":
-                pending = [rest[0], bytes.fromhex(rest[1]), None, []]
-            elif word == "verdict":
-                pending[2] = int(rest[0])
+        for step in steps(lines):
+            if isinstance(step, tuple):
+                self.deliver(*step)
             else:
-                pending[3].append((rest[0], bytes.fromhex(rest[1])))
-        if pending:
-            self.deliver(*pending)
-
-
-def packet(kind, *elements):
-    """Of the only rank of a job. Elements of i16."""
-    return struct.pack(f">BBBBHHIIHBBIHHI{len(elements)}H", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1,
-                       len(elements), 1, 0, 0, 1, 1, digest_of(0), *elements)
+                number, epoch, slots, elements, *ranks = step
+                self.job = Job(self.switch, number, epoch, slots, elements, ranks)
 
 
 def send_frames_that_are_too_short(replay):
@@ -325,7 +240,7 @@ def send_a_result_whose_checksum_is_zero(replay):
                    [("all", packet(FIRST_KIND_DOWN, element))])
 
 
-def replayed(printed, ports, *definitions):
+def replayed(lines, ports, *definitions):
     """How many packets the program with these definitions answers as it should."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "infold.json"
@@ -334,7 +249,7 @@ def replayed(printed, ports, *definitions):
         switch = Switch(program, ports)
         try:
             replay = Replay(switch, *ports)
-            replay.run(printed.splitlines())
+            replay.run(lines)
             send_frames_that_are_too_short(replay)
             send_a_result_whose_checksum_is_zero(replay)
         finally:
@@ -352,14 +267,12 @@ def main():
     if "INFOLD_P4_INSIDE" not in os.environ:
         os.execvpe("unshare", ["unshare", "--net", sys.executable, *sys.argv],
                    os.environ | {"INFOLD_P4_INSIDE": "1"})
-    scenarios = sys.argv[2] if len(sys.argv) > 2 else str(SCENARIOS)
-    printed = subprocess.run([sys.argv[1], str(ELEMENTS), scenarios], cwd=ROOT, check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
+    lines = printed(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else SCENARIOS)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     ports = [Port(1), Port(2)]
-    print(f"{replayed(printed, ports)} packets, all answered alike")
+    print(f"{replayed(lines, ports)} packets, all answered alike")
     try:
-        replayed(printed, ports, "-DINFOLD_CANARY_WITHOUT_ROUND_CHECK")
+        replayed(lines, ports, "-DINFOLD_CANARY_WITHOUT_ROUND_CHECK")
     except AssertionError as difference:
         print(f"the canary sings {str(difference).split(':')[0]}")
     else:

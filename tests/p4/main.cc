@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prints packets, and what core::Adder does with each: those of spec/vectors, and those of drawn
-// scenarios, altered ones between them. bmv2_test.py gives them to the P4 program. Run in the
-// repository's root.
+// scenarios, altered ones between them. bmv2_test.py and tna_test.py give them to the P4 programs.
+// Run in the repository's root.
 //
 //   job NUMBER EPOCH SLOTS ELEMENTS RANK...    with the rank of each worker
 //   in worker|parent|elsewhere BYTES           where the packet comes from
 //   verdict NUMBER NAME
 //   out all|WORKER BYTES
 //
-// Usage: infold_p4_packets ELEMENTS SCENARIOS
+// With `tna`, jobs are as the program for Tofino has them: of 256 slots and two ranks or more, with
+// sums and maxima of i32. core::Adder does not see contributions and queries of other kinds. They
+// are printed as packets for the host.
+//
+// Usage: infold_p4_packets ELEMENTS SCENARIOS [tna]
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -27,6 +31,9 @@ namespace {
 // A scenario may have thousands of packets, and a model of a chip is slow.
 constexpr int kPacketsOfScenario = 500;
 constexpr std::uint64_t kBetweenAltered = 6;
+// What p4/targets/tna/ has for each job, and how p4/types.p4 numbers a packet for the host.
+constexpr std::uint16_t kSlotsOnTofino = 256;
+constexpr int kToHost = 255;
 
 std::string plain_hex(std::span<const std::byte> bytes) {
   std::string text;
@@ -34,13 +41,33 @@ std::string plain_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
+// Nobody may leave a part of a maximum out: such a sum begins with zeros there.
+bool tofino_sums(std::span<const std::byte> datagram) {
+  core::Packet packet;
+  if (core::parse_at_aggregator(datagram, packet) != core::Malformed::none) return true;
+  const core::Header& header = packet.header;
+  const bool is_skip = header.kind == core::Kind::skip;
+  if (!is_skip && header.kind != core::Kind::add && header.kind != core::Kind::query) return true;
+  if (header.signature.layout().format != core::WireFormat::i32) return false;
+  const core::Reduction reduction = header.signature.reduction();
+  return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
+         (reduction == core::Reduction::max && !is_skip);
+}
+
 class PrintedPlane final : public Plane {
  public:
-  explicit PrintedPlane(std::uint32_t elements_max) : elements_max_(elements_max) {}
+  PrintedPlane(std::uint32_t elements_max, bool is_tofino)
+      : elements_max_(elements_max), is_tofino_(is_tofino) {}
 
   std::string configure(const PlaneJob& job) override {
     PlaneJob own = job;
     own.elements_max = std::min(job.elements_max, elements_max_);
+    if (is_tofino_) {
+      if (own.workers.size() < 2) return "a lone rank's part would not show in its slot";
+      own.elements_max = elements_max_;
+      own.datagram_bytes_max = PlaneJob().datagram_bytes_max;
+      own.slots = kSlotsOnTofino;
+    }
     std::string refusal = plane_.configure(own);
     if (!refusal.empty()) return refusal;
     fmt::print("job {} {} {} {}", own.job, own.epoch, own.slots, own.elements_max);
@@ -50,10 +77,15 @@ class PrintedPlane final : public Plane {
   }
 
   void inject(std::span<const std::byte> datagram, From from, std::uint16_t port) override {
-    plane_.inject(datagram, from, port);
     constexpr const char* kSides[] = {"worker", "parent", "elsewhere"};
-    fmt::print("in {} {}\nverdict {} {}\n", kSides[static_cast<int>(from)], plain_hex(datagram),
-               static_cast<int>(plane_.verdict()), core::verdict_name(plane_.verdict()));
+    fmt::print("in {} {}\n", kSides[static_cast<int>(from)], plain_hex(datagram));
+    if (is_tofino_ && !tofino_sums(datagram)) {
+      fmt::print("verdict {} to_host\n", kToHost);
+      return;
+    }
+    plane_.inject(datagram, from, port);
+    fmt::print("verdict {} {}\n", static_cast<int>(plane_.verdict()),
+               core::verdict_name(plane_.verdict()));
     for (const Outgoing& out : plane_.sent()) {
       const bool is_to_all = out.to == Outgoing::To::all_workers;
       fmt::print("out {} {}\n", is_to_all ? "all" : std::to_string(out.worker),
@@ -65,6 +97,7 @@ class PrintedPlane final : public Plane {
 
  private:
   std::uint32_t elements_max_;
+  bool is_tofino_;
   AdderPlane plane_{core::Adder::Controller::hears_too_late};
 };
 
@@ -121,10 +154,27 @@ class FirstSite final : public sim::Observer {
   int left_ = kPacketsOfScenario;
 };
 
-void print_scenarios(PrintedPlane& plane, std::uint32_t elements_max, std::uint64_t count) {
+void fit_tofino(sim::Scenario& scenario) {
+  plan::Plan& plan = scenario.plan;
+  plan.small_slots = std::min<std::uint16_t>(plan.small_slots, kSlotsOnTofino / 2);
+  plan.bulk_slots = std::min<std::uint16_t>(plan.bulk_slots, kSlotsOnTofino / 2);
+  for (sim::CallPlan& call : scenario.calls) {
+    if (call.reduction == core::Reduction::min) call.reduction = core::Reduction::max;
+    if (call.reduction == core::Reduction::bit_or) call.reduction = core::Reduction::sum;
+    if (call.layout.format == core::WireFormat::i32) continue;
+    call.layout = {core::WireFormat::i32, core::DataType::i32};
+    call.values.dtype = core::DataType::i32;
+    call.digits = false;
+    call.agreed = false;
+  }
+}
+
+void print_scenarios(PrintedPlane& plane, std::uint32_t elements_max, std::uint64_t count,
+                     bool is_tofino) {
   for (std::uint64_t seed = 1; count > 0; ++seed) {
     sim::Scenario scenario = sim::draw_scenario(seed);
     if (!sim::only_add(scenario)) continue;
+    if (is_tofino) fit_tofino(scenario);
     --count;
     scenario.plan.elements_max = elements_max;
     sim::Simulation simulation(scenario);
@@ -139,13 +189,14 @@ void print_scenarios(PrintedPlane& plane, std::uint32_t elements_max, std::uint6
 
 int main(int count, char** words) {
   std::uint32_t numbers[2] = {};
+  const bool is_tofino = count == 4 && std::string_view(words[3]) == "tna";
   for (int i = 0; i < 2; ++i) {
-    const std::string_view word = count == 3 ? words[i + 1] : "";
+    const std::string_view word = count == 3 || is_tofino ? words[i + 1] : "";
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), numbers[i]);
     if (error != std::errc() || end != word.data() + word.size()) return 2;
   }
-  infold::conformance::PrintedPlane plane(numbers[0]);
+  infold::conformance::PrintedPlane plane(numbers[0], is_tofino);
   infold::conformance::print_vectors(plane);
-  infold::conformance::print_scenarios(plane, numbers[0], numbers[1]);
+  infold::conformance::print_scenarios(plane, numbers[0], numbers[1], is_tofino);
   return 0;
 }

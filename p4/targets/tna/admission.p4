@@ -16,24 +16,25 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
   }
 
   // Registers have four operations on this chip. So there are no minima and no joined bits, and no
-  // rank may leave its part of a maximum out.
+  // rank may leave its part of a maximum out. A slot beyond those of a job would be another slot.
   action sum() { metadata.is_summed = 1; }
   table layouts {
     key = {
       headers.infold.version : exact;
       headers.infold.flags : exact;
       headers.infold.kind : exact;
+      headers.infold.slot[15:SLOT_BITS] : exact;
       headers.infold.layout : ternary;
     }
     actions = { sum; NoAction; }
     const default_action = NoAction();
     size = 16;
     const entries = {
-      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF) : sum();
-      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF) : sum();
+      (VERSION, 0, KIND_ADD, 0, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_ADD, 0, 0x0203 &&& 0x8FCF) : sum();
+      (VERSION, 0, KIND_SKIP, 0, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_QUERY, 0, 0x0200 &&& 0x8FCE) : sum();
+      (VERSION, 0, KIND_QUERY, 0, 0x0203 &&& 0x8FCF) : sum();
     }
   }
 
@@ -54,7 +55,7 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
 
   // `others`: all bits but those of the sender. The sender of the last bit has all bits beyond it,
   // too, so that all workers together are always all bits. Who asks, or whose job has ended, has
-  // none.
+  // none. A job has two workers at least: a slot would be empty before and after a lone one's part.
   action set_sender(job_place_t job, workers_t others, workers_t all, bit<16> multicast,
                     bit<1> has_ended) {
     metadata.job = job;

@@ -9,12 +9,15 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
                inout ingress_intrinsic_metadata_for_tm_t for_manager) {
   // To where the packet came from. The egress writes the addresses of an answer to all.
   action turn() {
+    mac_t mac = headers.ethernet.to;
     headers.ethernet.to = headers.ethernet.from;
-    headers.ethernet.from = headers.ethernet.to;
+    headers.ethernet.from = mac;
+    ipv4_t ip = headers.ipv4.to;
     headers.ipv4.to = headers.ipv4.from;
-    headers.ipv4.from = headers.ipv4.to;
+    headers.ipv4.from = ip;
+    udp_port_t udp_port = headers.udp.to;
     headers.udp.to = headers.udp.from;
-    headers.udp.from = headers.udp.to;
+    headers.udp.from = udp_port;
     headers.ipv4.hops = 64;
     headers.ipv4.service = 0;
     headers.ipv4.id = 0;
@@ -41,20 +44,24 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
     headers.infold.flags = 0;
     headers.infold.contributors = headers.again.count;
     headers.infold.weight = headers.again.count;
-    headers.again.setInvalid();
     metadata.is_result = 1;
   }
+  // A header that is not valid has no fields to be read.
   action result_to_all() {
     result();
     metadata.verdict = COMPLETED;
     for_manager.mcast_grp_a = headers.again.multicast;
+    headers.again.setInvalid();
   }
   action result_to_one() {
     result();
     metadata.verdict = REPLAYED;
     for_manager.ucast_egress_port = (PortId_t)headers.again.port;
+    headers.again.setInvalid();
   }
-  // The elements of a repeated contribution stay behind the datagram, as the frame's padding.
+  // The elements of a repeated contribution stay behind the datagram, as the frame's padding. The
+  // note of a worker's place would have the addresses as they are turned. A worker that misses a
+  // result because of its new place asks for it, and that packet brings the note.
   action pending() {
     turn();
     metadata.verdict = ANSWERED_PENDING;
@@ -70,6 +77,7 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
     headers.ipv4.bytes = 20 + UDP_BYTES + HEADER_BYTES + MISSING_BYTES;
     for_manager.ucast_egress_port = standard.ingress_port;
     metadata.is_pending = 1;
+    invalidate(for_deparser.digest_type);
   }
   action end(bit<8> verdict) {
     metadata.verdict = verdict;

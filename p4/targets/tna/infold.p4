@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The program for Tofino. It has been compiled, and has not run. Each stage of the chip holds four
-// registers of pairs, and each register gives back one number. That decides the order here.
+// The program for Tofino. It runs in an interpreter (tests/p4/interpreter/), and has not run on a
+// chip. Each stage of the chip holds four registers of pairs, and each register gives back one
+// number. That decides the order here.
 //
 //   stage 0     which packets are summed
 //   stage 1     the slot
@@ -129,4 +130,6 @@ control Sum(inout headers_t headers, inout metadata_t metadata,
 }
 
 Pipeline(Parse(), Sum(), Deparse(), EgressParse(), Address(), EgressDeparse()) pipe;
+// Metadata is zero at first. The compiler does not promise that by itself.
+@pa_auto_init_metadata
 Switch(pipe) main;

@@ -7,14 +7,14 @@ struct slot_t {
   workers_t seen;
 }
 
-#define TOUCH_SLOT                              \
-  if (slot.open == headers.infold.round) {      \
-    if (slot.seen == metadata.others) {         \
-      slot.open = slot.open + 1;                \
-      slot.seen = 0;                            \
-    } else {                                    \
-      slot.seen = slot.seen | ~metadata.others; \
-    }                                           \
+#define TOUCH_SLOT                                \
+  if (IS_OPEN(slot.open, headers.infold.round)) { \
+    if (slot.seen == metadata.others) {           \
+      slot.open = slot.open + 1;                  \
+      slot.seen = 0;                              \
+    } else {                                      \
+      slot.seen = slot.seen | ~metadata.others;   \
+    }                                             \
   }
 
 control Slot(inout headers_t headers, inout metadata_t metadata) {
