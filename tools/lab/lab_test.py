@@ -56,7 +56,8 @@ while True:
     total, count = total + size, count + 1
 print(total, count, last, flush=True)
 """
-# Sends this many times, and prints the time of the first.
+# Sends this many times, and prints the time of the first. The last argument divides what it sends
+# into datagrams of this size, if it is not 0.
 SEND = """
 import socket, sys, time
 family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
@@ -65,6 +66,8 @@ sender = socket.socket(family, kind)
 if kind == socket.SOCK_DGRAM:  # So that it waits for the link, and does not overflow its queue.
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
 sender.connect((target, 7777))
+if int(sys.argv[6]):
+    sender.setsockopt(socket.IPPROTO_UDP, 103, int(sys.argv[6]))  # UDP_SEGMENT
 data = bytes(size)
 print(time.monotonic(), flush=True)
 for _ in range(times):
@@ -115,7 +118,7 @@ def dev_lab(*words, check=True):
     return result
 
 
-def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
+def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4, train=0):
     """Sends from one host to another. Returns payload bytes, the number of reads, and seconds."""
     families = {4: "AF_INET", 6: "AF_INET6"}
     where = [sys.executable, str(LAB), "exec", "--name", NAME]
@@ -125,7 +128,7 @@ def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
         try:
             receiver.stdout.readline()
             send = [*where, str(source), sys.executable, "-c", SEND, families[family], kind,
-                    network.address(target, family), str(times), str(size)]
+                    network.address(target, family), str(times), str(size), str(train)]
             first = subprocess.run(send, check=True, stdout=subprocess.PIPE, text=True).stdout
             total, count, last = receiver.communicate(timeout=60)[0].split()
         finally:
@@ -221,6 +224,14 @@ class LabTest(unittest.TestCase):
             self.assertTrue(held / 10 <= len(behind_later_ones(numbers)) <= held, (way, held))
         # The way back has a few reports about multicast groups.
         self.assertLess(counters(1, "up")["held"], 10)
+
+    def test_holds_a_train_and_counts_its_packets(self):
+        dev_lab("up", "--world", 1, "--rate", "none", "--reorder", 0.05)
+        _, count, _ = transfer(0, "switch", 2000, 400, train=100)
+        self.assertEqual(count, 8000)
+        # Five standard deviations of a binomial with 2000 and 0.05, times four, are 195.
+        held = counters(0, "up")["held"]
+        self.assertTrue(205 <= held <= 595, held)
 
     def test_keeps_the_order_otherwise(self):
         for words in ((), ("--reorder", 0)):

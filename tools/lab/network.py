@@ -315,7 +315,7 @@ class Lab:
                        "loss": options.loss_of(rank), "reorder": options.reorder,
                        "packets": sender["packets"], "bytes": sender["bytes"],
                        "lost": receiver["lost"], "overflowed": sender["overflowed"],
-                       "held": at_rank[reorder.end_of(direction)]["passed"]
+                       "held": reorder.held(at_rank[reorder.end_of(direction)]["arrived"])
                        if options.reorder else 0}
 
     def _counters(self, node):
@@ -324,11 +324,11 @@ class Lab:
         for link in json.loads(run("ip", "-n", namespace, "-s", "-j", "link", "show")):
             sent = link["stats64"]["tx"]
             counters[link["ifname"]] = {"packets": sent["packets"], "bytes": sent["bytes"],
-                                        "lost": 0, "passed": 0, "overflowed": 0}
+                                        "lost": 0, "arrived": 0, "overflowed": 0}
         for qdisc in json.loads(run("tc", "-n", namespace, "-s", "-j", "qdisc", "show") or "[]"):
             if qdisc["kind"] == "clsact":
                 counters[qdisc["dev"]] |= {"lost": qdisc["drops"],
-                                           "passed": qdisc["packets"] - qdisc["drops"]}
+                                           "arrived": qdisc["packets"]}
             elif qdisc["kind"] == "tbf":
                 counters[qdisc["dev"]]["overflowed"] = qdisc["drops"]
         return counters

@@ -19,8 +19,13 @@ RETURN_FLAGS = {"up": 0, "down": 1}  # 1 is BPF_F_INGRESS
 
 
 def end_of(way):
-    """The interface whose ingress counts the packets that were held back, and drops the rest."""
     return f"detour-{way}-end"
+
+
+def held(arrived):
+    """Of the packets that arrive at the end of a detour, half are fillers. A train counts with all
+    its packets, and so does its filler."""
+    return arrived // 2
 
 
 @dataclasses.dataclass(frozen=True)
