@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets ranks join `infold switch --plane p4`, which controls BMv2 in a lab with losses: all results
-must have the bits of the reference. Two jobs run at once. Calls that differ end their job. A job
-whose rank is killed ends for the other one, and the device forgets it. PyTorch trains the model
-that it trains with a switch in user space, where the environment of the Python tests is. Then the
-controller is killed, and a new one takes over.
+"""Lets ranks join `infold switch --plane p4`, which controls BMv2 in a lab whose links lose and
+reorder packets: all results must have the bits of the reference. Two jobs run at once. Calls that
+differ end their job. A job whose rank is killed ends for the other one, and the device forgets it.
+PyTorch trains the model that it trains with a switch in user space, where the environment of the
+Python tests is. Then the controller is killed, and a new one takes over.
 
 Usage: controller_test.py INFOLD
 
@@ -31,6 +31,7 @@ PYTHON = ROOT / "build" / "python" / "venv" / "bin" / "python"
 SKIPPED = 77
 WORLD = 8
 LOSS = 0.01
+REORDER = 0.05
 SECONDS = 120
 THRIFT_PORT = 9090
 TABLES = ("Sum.admission.jobs", "Sum.admission.senders", "Address.workers")
@@ -74,7 +75,7 @@ class Lab:
         self.processes = []
 
     def __enter__(self):
-        self.lab.up(network.Options(WORLD, loss=LOSS, plane="p4"))
+        self.lab.up(network.Options(WORLD, loss=LOSS, reorder=REORDER, plane="p4"))
         return self
 
     def __exit__(self, *_):
@@ -113,6 +114,15 @@ class Lab:
              "--entries"], check=True, stdout=subprocess.PIPE, text=True, timeout=SECONDS).stdout
         return json.loads(said)
 
+    def show_faults(self):
+        """The links must have lost and reordered packets, or the test shows less than it says."""
+        links = list(self.lab.links(self.lab.options()))
+        counts = {f"{name} {way}": sum(link[name] for link in links if link["direction"] == way)
+                  for name in ("packets", "held") for way in ("up", "down")}
+        counts["lost"] = sum(link["lost"] for link in links)
+        check(all(counts.values()), counts)
+        print(counts, flush=True)
+
 
 def ended(process, status=0):
     said, log = process.communicate(timeout=SECONDS)
@@ -127,6 +137,7 @@ def results_are_those_of_the_reference(lab):
     for nodes in (range(2), range(4), range(WORLD)):
         for rank in lab.start_ranks(list(nodes), *VERIFY):
             ended(rank)  # with status 0, or a result differs
+    lab.show_faults()
 
 
 def two_jobs_run_at_once(lab):

@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   ./dev lab up --world 2 --rate none          as fast as the machine copies
   ./dev lab up --world 4 --rate 1gbit --mtu 9000 --loss 0.01
   ./dev lab up --world 8 --rate 100mbit --loss-at 3=0.02 --rate-at 7=10mbit
+  ./dev lab up --world 2 --rate 1gbit --reorder 0.05
   ./dev lab up --world 2 --rate none --plane p4
   ./dev lab exec 0 ip -s link                 a command on the host of rank 0
   ./dev lab exec switch ip address
@@ -89,6 +90,9 @@ def parse():
     up.add_argument("--loss-at", type=at_rank(number(float, 0, 1)), metavar="RANK=P",
                     action="append", default=[],
                     help="probability on the link of one rank instead; may be repeated")
+    up.add_argument("--reorder", type=number(float, 0, 0.5), default=0.0, metavar="P",
+                    help="share of the packets, in each direction of each link, that are held back "
+                    "for a few milliseconds, so that later ones overtake them (default 0)")
     up.add_argument("--congestion", type=matching(r"[a-z0-9_]+", "a name such as cubic"),
                     help="TCP's congestion control (default: the machine's own)")
     up.add_argument("--plane", choices=("bridge", "p4"), default="bridge",
@@ -130,6 +134,8 @@ def describe(options):
     text += f"{options.world} ranks, links {speed(options.rate)}, MTU {options.mtu}"
     if options.loss:
         text += f", lose {options.loss:g} of the packets each way"
+    if options.reorder:
+        text += f", hold back {options.reorder:g} of the packets each way"
     for rank in sorted(options.rate_at | options.loss_at):
         own = [speed(options.rate_at[rank])] if rank in options.rate_at else []
         if rank in options.loss_at:
@@ -140,8 +146,8 @@ def describe(options):
 
 def up(lab, typed):
     options = network.Options(typed.world, typed.rate, typed.mtu, typed.loss,
-                              typed.congestion or "", typed.plane, dict(typed.rate_at),
-                              dict(typed.loss_at))
+                              typed.congestion or "", typed.plane, typed.reorder,
+                              dict(typed.rate_at), dict(typed.loss_at))
     network.require(options)
     with alone():
         made = lab.up(options)
@@ -182,11 +188,11 @@ def status(lab, typed):
     print(f"lab {lab.name} is up: {describe(options)}")
     print(f"switch 10.77.0.254 fd77::fe in {lab.namespace('switch')}")
     print(f"{'rank':>4} {'address':<12} {'way':<5}{'packets':>11} {'bytes':>14} {'lost':>9} "
-          f"{'overflowed':>10}")
+          f"{'overflowed':>10} {'held':>9}")
     for link in counters:
         print(f"{link['rank']:>4} {network.address(link['rank']):<12} {link['direction']:<5}"
               f"{link['packets']:>11} {link['bytes']:>14} {link['lost']:>9} "
-              f"{link['overflowed']:>10}")
+              f"{link['overflowed']:>10} {link['held']:>9}")
 
 
 def down(lab, _typed):

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes small labs and measures them: rates both ways, losses counted, and nothing left behind.
+"""Makes small labs and measures them: rates both ways, losses and held packets counted, and
+nothing left behind.
 
 Needs root. Without a lab it ends with status 77 and the reason, and ctest counts it as skipped.
 Times must not be shorter than the rate allows. They may be longer, because other work on the
 machine takes time.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -18,6 +20,7 @@ import unittest
 
 import links
 import network
+import reorder
 
 LAB = pathlib.Path(__file__).resolve().with_name("lab.py")
 NAME = f"infold-test-{os.getpid()}"
@@ -38,7 +41,8 @@ print("ready", flush=True)
 if kind == socket.SOCK_STREAM:
     listener = listener.accept()[0]
 total, count, last = 0, 0, 0
-listener.settimeout(0.2)
+if kind == socket.SOCK_DGRAM:
+    listener.settimeout(0.2)
 while True:
     try:
         size = len(listener.recv(1 << 20))
@@ -52,7 +56,8 @@ while True:
     total, count = total + size, count + 1
 print(total, count, last, flush=True)
 """
-# Sends this many times, and prints the time of the first.
+# Sends this many times, and prints the time of the first. The last argument divides what it sends
+# into datagrams of this size, if it is not 0.
 SEND = """
 import socket, sys, time
 family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
@@ -61,10 +66,46 @@ sender = socket.socket(family, kind)
 if kind == socket.SOCK_DGRAM:  # So that it waits for the link, and does not overflow its queue.
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
 sender.connect((target, 7777))
+if int(sys.argv[6]):
+    sender.setsockopt(socket.IPPROTO_UDP, 103, int(sys.argv[6]))  # UDP_SEGMENT
 data = bytes(size)
 print(time.monotonic(), flush=True)
 for _ in range(times):
     sender.sendall(data)
+"""
+# Receives datagrams until each number below the count has come. Then reads on until the sender is
+# done and no more come, because a number may come twice. Prints the numbers as they came.
+RECEIVE_NUMBERS = """
+import json, select, socket, sys
+socket.SO_RCVBUFFORCE = 33  # Python has no name for it.
+listener = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 16 << 20)
+listener.bind(("", 7778))
+print("ready", flush=True)
+numbers, missing = [], set(range(int(sys.argv[1])))
+def receive():
+    numbers.append(int.from_bytes(listener.recv(64), "big"))
+    missing.discard(numbers[-1])
+while missing:
+    receive()
+listener.settimeout(0.2)
+while True:
+    try:
+        receive()
+    except TimeoutError:
+        if select.select([sys.stdin], [], [], 0)[0]:
+            break
+print(json.dumps(numbers))
+"""
+# On one processor, because packets of two may overtake each other on any link.
+SEND_NUMBERS = """
+import os, socket, sys
+os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
+sender = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
+sender.connect((sys.argv[1], 7778))
+for number in range(int(sys.argv[2])):
+    sender.send(number.to_bytes(8, "big"))
 """
 
 
@@ -77,7 +118,7 @@ def dev_lab(*words, check=True):
     return result
 
 
-def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
+def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4, train=0):
     """Sends from one host to another. Returns payload bytes, the number of reads, and seconds."""
     families = {4: "AF_INET", 6: "AF_INET6"}
     where = [sys.executable, str(LAB), "exec", "--name", NAME]
@@ -87,12 +128,33 @@ def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4):
         try:
             receiver.stdout.readline()
             send = [*where, str(source), sys.executable, "-c", SEND, families[family], kind,
-                    network.address(target, family), str(times), str(size)]
+                    network.address(target, family), str(times), str(size), str(train)]
             first = subprocess.run(send, check=True, stdout=subprocess.PIPE, text=True).stdout
             total, count, last = receiver.communicate(timeout=60)[0].split()
         finally:
             receiver.kill()
     return int(total), int(count), float(last) - float(first)
+
+
+def numbers_received(source, target, count):
+    """Sends this many numbered datagrams. Returns the numbers as they arrive."""
+    where = [sys.executable, str(LAB), "exec", "--name", NAME]
+    receive = [*where, str(target), sys.executable, "-c", RECEIVE_NUMBERS, str(count)]
+    with subprocess.Popen(receive, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as receiver:
+        try:
+            receiver.stdout.readline()
+            subprocess.run([*where, str(source), sys.executable, "-c", SEND_NUMBERS,
+                            network.address(target, 6), str(count)], check=True)
+            return json.loads(receiver.communicate(timeout=60)[0])
+        finally:
+            receiver.kill()
+
+
+def behind_later_ones(numbers):
+    """For each number that arrived after a larger one: by how much the largest is larger."""
+    largest = itertools.accumulate(numbers, max)
+    return [before - number for before, number in zip(largest, numbers) if before > number]
 
 
 def kernel_rates(node):
@@ -148,6 +210,50 @@ class LabTest(unittest.TestCase):
         self.assertTrue(300 <= down["lost"] <= 500, down)
         # In the other direction go a few reports about multicast groups. One of them may be lost.
         self.assertLess(counters(1, "up")["lost"], 10)
+
+    def test_reorders_and_counts(self):
+        said = dev_lab("up", "--world", 2, "--rate", "none", "--reorder", 0.05).stdout
+        self.assertIn("hold back 0.05 of the packets each way", said)
+        for source, target, rank, way in ((0, "switch", 0, "up"), ("switch", 1, 1, "down")):
+            numbers = numbers_received(source, target, 8000)
+            self.assertEqual(sorted(numbers), list(range(8000)))  # none lost, none twice
+            held = counters(rank, way)["held"]
+            # Five standard deviations of a binomial with 8000 and 0.05 are 97.
+            self.assertTrue(303 <= held <= 497, held)
+            # None overtakes the last ones, nor those that are held while the sender pauses.
+            self.assertTrue(held / 10 <= len(behind_later_ones(numbers)) <= held, (way, held))
+        # The way back has a few reports about multicast groups.
+        self.assertLess(counters(1, "up")["held"], 10)
+
+    def test_holds_a_train_and_counts_its_packets(self):
+        dev_lab("up", "--world", 1, "--rate", "none", "--reorder", 0.05)
+        _, count, _ = transfer(0, "switch", 2000, 400, train=100)
+        self.assertEqual(count, 8000)
+        # Five standard deviations of a binomial with 2000 and 0.05, times four, are 195.
+        held = counters(0, "up")["held"]
+        self.assertTrue(205 <= held <= 595, held)
+
+    def test_keeps_the_order_otherwise(self):
+        for words in ((), ("--reorder", 0)):
+            dev_lab("up", "--world", 2, "--rate", "none", "--loss-at", "1=0.5", *words)
+            for source, target in ((0, "switch"), ("switch", 0)):
+                self.assertEqual(numbers_received(source, target, 8000), list(range(8000)))
+            self.assertEqual(counters(0, "up")["held"] + counters(0, "down")["held"], 0)
+
+    def test_tcp_works_where_packets_are_reordered_and_lost(self):
+        dev_lab("up", "--world", 2, "--rate", "100mbit", "--reorder", 0.05, "--loss", 0.01)
+        self.assertEqual(transfer(0, 1, 40, 65536, "SOCK_STREAM")[0], 40 * 65536)
+        links_passed = (counters(0, "up"), counters(1, "down"))
+        self.assertTrue(all(k["held"] and k["lost"] for k in links_passed), links_passed)
+
+    def test_a_held_packet_is_lost_as_others_are(self):
+        dev_lab("up", "--world", 1, "--rate", "none", "--reorder", 0.5, "--loss", 0.1)
+        _, count, _ = transfer("switch", 0, 4000, 100)
+        down = counters(0, "down")
+        # Five standard deviations of a binomial with 4000 and 0.1 are 95.
+        self.assertTrue(300 <= down["lost"] <= 500, down)
+        self.assertTrue(down["packets"] - 30 <= count + down["lost"] <= down["packets"],
+                        (count, down))
 
     def test_one_link_may_be_worse_than_the_others(self):
         words = ("up", "--world", 3, "--rate", "100mbit", "--loss-at", "1=0.1", "--rate-at",
@@ -236,6 +342,7 @@ class LabTest(unittest.TestCase):
         for words in (("up", "--world", 2), ("up", "--world", 0, "--rate", "none"),
                       ("up", "--world", 2, "--rate", "fast"), ("exec", 0), ("exec", "x", "true"),
                       ("up", "--world", 2, "--rate", "none", "--loss", 2),
+                      ("up", "--world", 2, "--rate", "none", "--reorder", 0.6),
                       ("up", "--world", 2, "--rate", "none", "--loss-at", "2=0.1"),
                       ("up", "--world", 2, "--rate", "none", "--loss-at", "1=2"),
                       ("up", "--world", 2, "--rate", "none", "--rate-at", "10mbit")):
@@ -262,11 +369,15 @@ class NumbersTest(unittest.TestCase):
         self.assertEqual(slow.queue_bytes, 250000)
         self.assertTrue(re.fullmatch(r"tbf( [a-z]+ \d+(bit)?)+", slow.arguments()))
 
+    def test_holds_longer_where_frames_take_longer(self):
+        for rate, hold_s in ((None, 1e-3), (10**9, 1e-3), (10**7, 4.8448e-3)):
+            self.assertAlmostEqual(reorder.Detours(0.05, rate, 1514).hold_s, hold_s)
+
 
 def missing():
     """The reason why no lab can be made here. Empty if one can."""
     lab = network.Lab(NAME)
-    options = network.Options(world=1, rate=10**9, loss=0.5)
+    options = network.Options(world=1, rate=10**9, loss=0.5, reorder=0.5)
     try:
         network.require(options)
         lab.up(options)

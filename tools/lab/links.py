@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of a lab's link: its rate as arguments of tbf, its loss as a BPF program."""
+"""The properties of a lab's link: its rate as arguments of tbf, its loss as a BPF program.
+reorder.py has the order of its packets."""
 
 import dataclasses
 import pathlib
@@ -8,7 +9,7 @@ import subprocess
 
 import quantity
 
-SOURCE = pathlib.Path(__file__).resolve().with_name("loss.bpf.c")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 ETHERNET_BYTES = 14  # of each frame; tbf counts these, but no preamble, checksum and gap
 
 # After a late timer a link has lost time, unless it may send the packets later. So a pause earns
@@ -71,18 +72,24 @@ class Bucket:
                 f"peakrate {int(self.rate * PEAK)}bit mtu {self.back_to_back_bytes}")
 
 
+def compile_program(name, path, **values):
+    """Compiles a BPF program with these numbers in it. Returns the path of the object."""
+    command = ["clang-19", "-O2", "-mcpu=v3", "-Wall", "-Wextra", "-Werror", "-target", "bpf",
+               f"-I{ROOT}",
+               # Debian keeps asm/types.h there. clang looks there only when it compiles for the
+               # machine itself.
+               f"-I/usr/include/{platform.machine()}-linux-gnu",
+               *(f"-D{key}={value}" for key, value in values.items()),
+               "-c", str(ROOT / "tools" / "lab" / f"{name}.bpf.c"), "-o", str(path)]
+    result = subprocess.run(command, check=False, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise LabError(f"{name}.bpf.c does not compile:\n{result.stderr}")
+    return path
+
+
 def compile_loss(loss, folder):
     """Compiles the program that drops packets with this probability. Returns the path of the
     object."""
     threshold = min(int(loss * 2**32), 2**32 - 1)
-    path = pathlib.Path(folder) / f"loss-{threshold}.o"
-    command = ["clang-19", "-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf",
-               # Debian keeps asm/types.h there. clang looks there only when it compiles for the
-               # machine itself.
-               f"-I/usr/include/{platform.machine()}-linux-gnu",
-               f"-DLOSS_IN_2_POW_32={threshold}u", "-c", str(SOURCE), "-o", str(path)]
-    result = subprocess.run(command, check=False, capture_output=True, text=True)
-    if result.returncode != 0:
-        raise LabError(f"loss.bpf.c does not compile:\n{result.stderr}")
-    return path
-
+    return compile_program("loss", pathlib.Path(folder) / f"loss-{threshold}.o",
+                           LOSS_IN_2_POW_32=f"{threshold}u")

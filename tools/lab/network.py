@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import p4_device
+import reorder
 from links import ETHERNET_BYTES, Bucket, LabError, Unavailable, compile_loss
 
 BRIDGE = "br0"  # with a P4 device in its place: the interface of the switch's own host
@@ -55,6 +56,7 @@ class Options:
     loss: float = 0.0  # probability for each packet, in each direction of each link
     congestion: str = ""  # of TCP; empty for the machine's own
     plane: str = "bridge"  # between the ports: the kernel's bridge, or p4, BMv2
+    reorder: float = 0.0  # share of the packets held back, in each direction of each link
     # Values of single links, by rank, if they differ from the above.
     rate_at: dict[int, int | None] = dataclasses.field(default_factory=dict)
     loss_at: dict[int, float] = dataclasses.field(default_factory=dict)
@@ -70,11 +72,18 @@ class Options:
         return self.plane == "p4"
 
     def per_packet(self, rank):
-        return self.is_p4 or self.rate_of(rank) is not None or self.loss_of(rank) > 0
+        return (self.is_p4 or self.rate_of(rank) is not None or self.loss_of(rank) > 0
+                or self.reorder > 0)
 
     @property
-    def loses(self):
-        return any(self.loss_of(rank) > 0 for rank in range(self.world))
+    def has_programs(self):
+        return self.reorder > 0 or any(self.loss_of(rank) > 0 for rank in range(self.world))
+
+    def detours(self, rank):
+        """Those of a rank's link, or None."""
+        if self.reorder == 0:
+            return None
+        return reorder.Detours(self.reorder, self.rate_of(rank), self.mtu + ETHERNET_BYTES)
 
     def common(self):
         """The options of the whole lab, as the bridge's alias has them."""
@@ -102,7 +111,7 @@ def run(*command, text=None):
     if REFUSALS.search(complaint):
         raise Unavailable(f"the kernel refuses a part of the lab: {shown}\n"
                           "needed: root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with "
-                          "network namespaces, veth, bridge, tbf and cls_bpf")
+                          "network namespaces, veth, bridge, tbf, cls_bpf, and htb to reorder")
     raise LabError(shown)
 
 
@@ -112,7 +121,7 @@ def require(options=None):
         raise Unavailable("a lab makes network namespaces, and that needs root: "
                           "try it with sudo in front")
     wanted = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
-    if options and options.loses:
+    if options and options.has_programs:
         wanted["clang-19"] = "clang-19"
     if options and options.is_p4:
         p4_device.require()
@@ -248,21 +257,28 @@ class Lab:
         with tempfile.TemporaryDirectory(prefix="infold-lab-") as folder:
             losses = {options.loss_of(r) for r in range(options.world)} - {0}
             programs = {loss: compile_loss(loss, folder) for loss in losses}
+            detours = {options.detours(r) for r in range(options.world)} - {None}
+            diversions = {each: each.compile(folder) for each in detours}
             for node, devices in ends.items():
                 lines = []
                 for device, rank in devices.items():
-                    rate, program = options.rate_of(rank), programs.get(options.loss_of(rank))
-                    if rate is not None:
-                        bucket = Bucket(rate, options.mtu + ETHERNET_BYTES)
+                    if options.rate_of(rank) is not None:
+                        bucket = Bucket(options.rate_of(rank), options.mtu + ETHERNET_BYTES)
                         lines.append(f"qdisc add dev {device} root {bucket.arguments()}")
                     # A P4 device reads a frame before the ingress could drop it.
                     ways = ("ingress",)
                     if options.is_p4:
                         ways = () if node == SWITCH else ("ingress", "egress")
-                    if program and ways:
-                        lines.append(f"qdisc add dev {device} clsact")
-                        lines += [f"filter add dev {device} {way} bpf direct-action "
-                                  f"object-file {program} section classifier" for way in ways]
+                    program = programs.get(options.loss_of(rank))
+                    filters = [f"filter add dev {device} {way} bpf direct-action object-file "
+                               f"{program} section classifier" for way in ways if program]
+                    detour = None if node == SWITCH else options.detours(rank)
+                    if detour:
+                        self._ip(node, *detour.interfaces())
+                        lines += detour.queues(diversions[detour])
+                        filters = [*detour.filters(diversions[detour], device), *filters]
+                    if filters:
+                        lines += [f"qdisc add dev {device} clsact", *filters]
                 self._tc(node, lines)
                 off = [d for d, rank in devices.items() if options.per_packet(rank)]
                 if options.is_p4 and node == SWITCH:
@@ -290,14 +306,17 @@ class Lab:
         """The bytes and packets of each link since the lab exists, by rank and direction."""
         at_switch = self._counters(SWITCH)
         for rank in range(options.world):
-            here, there = self._counters(rank)["eth0"], at_switch[f"port{rank}"]
+            at_rank = self._counters(rank)
+            here, there = at_rank["eth0"], at_switch[f"port{rank}"]
             # The counter of the sender's end counts lost packets too, because the other end drops
             # them.
             for direction, sender, receiver in (("up", here, there), ("down", there, here)):
                 yield {"rank": rank, "direction": direction, "rate": options.rate_of(rank),
-                       "loss": options.loss_of(rank), "packets": sender["packets"],
-                       "bytes": sender["bytes"], "lost": receiver["lost"],
-                       "overflowed": sender["overflowed"]}
+                       "loss": options.loss_of(rank), "reorder": options.reorder,
+                       "packets": sender["packets"], "bytes": sender["bytes"],
+                       "lost": receiver["lost"], "overflowed": sender["overflowed"],
+                       "held": reorder.held(at_rank[reorder.end_of(direction)]["arrived"])
+                       if options.reorder else 0}
 
     def _counters(self, node):
         namespace = self.namespace(node)
@@ -305,9 +324,11 @@ class Lab:
         for link in json.loads(run("ip", "-n", namespace, "-s", "-j", "link", "show")):
             sent = link["stats64"]["tx"]
             counters[link["ifname"]] = {"packets": sent["packets"], "bytes": sent["bytes"],
-                                        "lost": 0, "overflowed": 0}
+                                        "lost": 0, "arrived": 0, "overflowed": 0}
         for qdisc in json.loads(run("tc", "-n", namespace, "-s", "-j", "qdisc", "show") or "[]"):
-            name = {"clsact": "lost", "tbf": "overflowed"}.get(qdisc["kind"])
-            if name:
-                counters[qdisc["dev"]][name] = qdisc["drops"]
+            if qdisc["kind"] == "clsact":
+                counters[qdisc["dev"]] |= {"lost": qdisc["drops"],
+                                           "arrived": qdisc["packets"]}
+            elif qdisc["kind"] == "tbf":
+                counters[qdisc["dev"]]["overflowed"] = qdisc["drops"]
         return counters
