@@ -17,6 +17,7 @@ import sys
 
 import links
 import network
+import reorder
 
 EXAMPLES = """examples:
   ./dev lab up --world 8 --rate 100mbit       eight hosts and a switch
@@ -152,6 +153,9 @@ def up(lab, typed):
     with alone():
         made = lab.up(options)
     print(f"lab {lab.name} {'is up' if made else 'was up already'}: {describe(options)}")
+    if options.reorder and options.mtu > reorder.NATIVE_MTU_MAX:
+        print(f"note: at an MTU above {reorder.NATIVE_MTU_MAX} a packet program runs in generic "
+              "mode, and the kernel lets held packets to the switch pass it unseen")
 
 
 def execute(lab, typed):

@@ -214,6 +214,7 @@ class LabTest(unittest.TestCase):
     def test_reorders_and_counts(self):
         said = dev_lab("up", "--world", 2, "--rate", "none", "--reorder", 0.05).stdout
         self.assertIn("hold back 0.05 of the packets each way", said)
+        self.assertNotIn("generic", said)
         for source, target, rank, way in ((0, "switch", 0, "up"), ("switch", 1, 1, "down")):
             numbers = numbers_received(source, target, 8000)
             self.assertEqual(sorted(numbers), list(range(8000)))  # none lost, none twice
@@ -241,8 +242,10 @@ class LabTest(unittest.TestCase):
             self.assertEqual(counters(0, "up")["held"] + counters(0, "down")["held"], 0)
 
     def test_tcp_works_where_packets_are_reordered_and_lost(self):
-        dev_lab("up", "--world", 2, "--rate", "100mbit", "--reorder", 0.05, "--loss", 0.01)
-        self.assertEqual(transfer(0, 1, 40, 65536, "SOCK_STREAM")[0], 40 * 65536)
+        said = dev_lab("up", "--world", 2, "--rate", "100mbit", "--reorder", 0.05, "--loss", 0.01,
+                       "--mtu", 9000).stdout
+        self.assertIn("MTU above 3498", said)
+        self.assertEqual(transfer(0, 1, 160, 65536, "SOCK_STREAM")[0], 160 * 65536)
         links_passed = (counters(0, "up"), counters(1, "down"))
         self.assertTrue(all(k["held"] and k["lost"] for k in links_passed), links_passed)
 

@@ -13,6 +13,9 @@ HOLD_FRAMES = 4
 # Packets held back at a time, each way. 64 in 2 ms are more than 10,000 a second.
 LINES = 64
 OVERHEAD_BYTES = 65535  # the most that HTB can add to each packet, so that lengths matter little
+# Larger frames do not fit veth's native mode. In generic mode the kernel runs no packet program on
+# a packet that another program has redirected.
+NATIVE_MTU_MAX = 3498
 INDEX = 1000  # of the first interface; programs need a number
 WAYS = {"up": "egress", "down": "ingress"}
 RETURN_FLAGS = {"up": 0, "down": 1}  # 1 is BPF_F_INGRESS
