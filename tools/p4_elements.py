@@ -170,7 +170,8 @@ def lanes():
     every = continued(f"            headers.{name}{',' if i + 1 < len(LANES) else ''}"
                       for i, (name, _) in enumerate(LANES))
     lengths = continued(
-        f"      ({kind}, {i}, {UDP_AND_HEADER_BYTES + bytes_of_element * i}) : fit();"
+        "      ({0}, {1}, {2}, {2}) : fit();".format(
+            kind, i, UDP_AND_HEADER_BYTES + bytes_of_element * i)
         for kind, bytes_of_element in (("KIND_ADD", 4), ("KIND_SKIP", 0), ("KIND_QUERY", 0))
         for i in range(ELEMENTS + 1))
     states = lane_states()

@@ -13,6 +13,7 @@
 #include "cli/switch/switch_report.h"
 #include "lab/interrupt.h"
 #include "p4/pipeline_switch.h"
+#include "p4/targets/target.h"
 
 namespace infold::cli {
 namespace {
@@ -20,50 +21,55 @@ namespace {
 // The longest time until a signal or a lost device is noticed.
 constexpr base::Duration kLook = base::milliseconds(100);
 
-std::optional<std::uint32_t> port_of(const std::string& text) {
+std::optional<std::uint32_t> port_of(const std::string& text, std::uint32_t most) {
   std::uint32_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port > p4::kPortMax) {
+  if (error != std::errc() || end != text.data() + text.size() || port > most) {
     return std::nullopt;
   }
   return port;
 }
 
-// What p4c writes. The error names the file.
-tl::expected<p4::Program, std::string> read_program(const std::string& folder) {
+// What the compiler writes. The error names the file.
+tl::expected<p4::Program, std::string> read_program(p4::TargetKind target,
+                                                    const std::string& folder) {
   constexpr std::size_t kBytesMax = 32 << 20;
   std::string texts[2];
   for (int i = 0; i < 2; ++i) {
-    const std::string path = folder + (i == 0 ? "/infold.p4info.bin" : "/infold.json");
+    const std::string path =
+        folder + "/" + (i == 0 ? "infold.p4info.bin" : p4::limits_of(target).program_file);
     auto text = read_file(path, kBytesMax);
     if (!text) return tl::unexpected(path + ": " + text.error());
     texts[i] = std::move(*text);
   }
-  auto program = p4::Program::of(texts[0], std::move(texts[1]));
+  auto program = p4::Program::of(target, texts[0], std::move(texts[1]));
   if (!program) return tl::unexpected(folder + ": " + program.error());
   return std::move(*program);
 }
 
 void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
-              const std::string& metrics) {
+              const std::string& target, const std::string& metrics) {
   const std::string listen = of.listen.text();
   const std::string control = server.control_address().text();
   output.text(
       "infold switch: packets at {}, summed by the P4 device at {}; ranks join at {}\n"
-      "slots: {}; packets of up to {} elements of 8, 16 or 32 bits; up to {} jobs at a time\n",
-      listen, of.device.address, control, of.slots, p4::kElementsMax, p4::kJobsMax);
+      "slots: {}, {} of a job at most; packets of up to {} elements, in {}; up to {} jobs at a "
+      "time\n",
+      listen, of.device.address, control, server.slots_total(), server.slots_of_job_max(),
+      p4::kElementsMax, core::names_of(server.sites().front().record.formats), p4::kJobsMax);
   const control::ControlServer::Budget joining = server.control_budget();
   report_joining(output, joining);
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   output.object({{"event", "listening"},
                  {"plane", "p4"},
+                 {"target", target},
                  {"control_connections_max", joining.connections},
                  {"control_threads_max", joining.threads},
                  {"control_memory_bytes_max", joining.memory_bytes},
                  {"listen", listen},
                  {"control", control},
                  {"p4runtime", of.device.address},
-                 {"slots", of.slots},
+                 {"slots", server.slots_total()},
                  {"elements_max", p4::kElementsMax},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
                  {"metrics", metrics}});
@@ -74,9 +80,12 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
 void P4Options::declare(Options& options) {
   options.address("--p4runtime", device_, device_at_,
                   "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
+  options.choice("--target", target_, {"bmv2", "tofino"},
+                 "Which program the device runs: that for BMv2, or that for Tofino; needs --plane "
+                 "p4");
   options.path("--program", program_,
-               "Folder with infold.p4info.bin and infold.json, as p4c writes them; needs --plane "
-               "p4",
+               "Folder with infold.p4info.bin, and infold.json for BMv2 or infold.bin for Tofino; "
+               "needs --plane p4",
                "FOLDER");
   options.text_list("--ports", ports_,
                     "Ports of the device that lead to stations, numbers with commas between; needs "
@@ -85,8 +94,13 @@ void P4Options::declare(Options& options) {
                                "Number of the device at its server; needs --plane p4");
 }
 
+p4::TargetKind P4Options::target() const {
+  return target_ == "bmv2" ? p4::TargetKind::bmv2 : p4::TargetKind::tofino;
+}
+
 const char* P4Options::find_given() const {
   if (!device_.empty()) return "--p4runtime";
+  if (target() != p4::TargetKind::bmv2) return "--target";
   if (!program_.empty()) return "--program";
   if (!ports_.empty()) return "--ports";
   return id_ != 0 ? "--device-id" : nullptr;
@@ -97,9 +111,11 @@ std::string P4Options::find_misfit(const io::SocketAddress& listen,
   if (device_.empty()) return "--p4runtime: --plane p4 needs the address of a P4Runtime server";
   if (program_.empty()) return "--program: --plane p4 needs the folder of the compiled program";
   if (ports_.empty()) return "--ports: --plane p4 needs the device's ports to other stations";
+  const std::uint32_t most = p4::limits_of(target()).port_max;
   for (const std::string& port : ports_) {
-    if (!port_of(port)) {
-      return fmt::format("--ports: '{}' is no port; allowed: 0 to {}", port, p4::kPortMax);
+    if (!port_of(port, most)) {
+      return fmt::format("--ports: '{}' is no port of --target {}; allowed: 0 to {}", port, target_,
+                         most);
     }
     if (std::count(ports_.begin(), ports_.end(), port) > 1) {
       return "--ports: a port is named twice";
@@ -112,7 +128,7 @@ std::string P4Options::find_misfit(const io::SocketAddress& listen,
 }
 
 ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
-  auto program = read_program(program_);
+  auto program = read_program(target(), program_);
   if (!program) {
     output.log("infold switch: --program {}\n", program.error());
     return ExitCode::kFailed;
@@ -121,9 +137,10 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
   wanted.listen = options.listen;
   wanted.control = options.control;
   wanted.device = {.address = device_at_.text(), .id = id_};
-  wanted.slots = std::min(options.slots, p4::kSlotsMax);
+  wanted.slots = options.slots;
   wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
-  for (const std::string& port : ports_) wanted.ports.push_back(port_of(port).value_or(0));
+  const std::uint32_t most = p4::limits_of(target()).port_max;
+  for (const std::string& port : ports_) wanted.ports.push_back(port_of(port, most).value_or(0));
   const auto server = p4::PipelineSwitch::start(wanted, std::move(*program));
   if (!server) {
     output.log("infold switch: {}\n", server.error());
@@ -131,7 +148,7 @@ ExitCode P4Options::run(const P4SwitchOptions& options, Output& output) const {
   }
   const auto page = serve_metrics(output, options.metrics, [&] { return (*server)->status(); });
   if (!page) return ExitCode::kFailed;
-  announce(output, **server, wanted, metrics_place(page->get()));
+  announce(output, **server, wanted, target_, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->control_address().text(), "p4");
   while (!lab::InterruptGuard::interrupted() && (*server)->why_lost().empty()) {
     (*server)->watch(kLook);

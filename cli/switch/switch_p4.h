@@ -11,6 +11,7 @@
 #include "cli/line/options.h"
 #include "cli/line/output.h"
 #include "io/address/socket_address.h"
+#include "p4/program_names.h"
 
 namespace infold::cli {
 
@@ -26,7 +27,7 @@ struct P4SwitchOptions {
 class P4Options {
  public:
   void declare(Options& options);
-  // The first one that was given. Null: none was.
+  // The first one that was given, and is not as without it. Null: none was.
   const char* find_given() const;
   // Returns an error if the options do not go together, else an empty text.
   std::string find_misfit(const io::SocketAddress& listen, const io::SocketAddress& parent) const;
@@ -34,8 +35,11 @@ class P4Options {
   ExitCode run(const P4SwitchOptions& options, Output& output) const;
 
  private:
+  p4::TargetKind target() const;
+
   std::string device_;
   io::SocketAddress device_at_;
+  std::string target_ = "bmv2";
   std::string program_;
   std::vector<std::string> ports_;
   std::uint32_t id_ = 0;

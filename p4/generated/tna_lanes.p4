@@ -318,200 +318,200 @@ header lane_t {
   }
 
 #define LENGTHS \
-      (KIND_ADD, 0, 40) : fit(); \
-      (KIND_ADD, 1, 44) : fit(); \
-      (KIND_ADD, 2, 48) : fit(); \
-      (KIND_ADD, 3, 52) : fit(); \
-      (KIND_ADD, 4, 56) : fit(); \
-      (KIND_ADD, 5, 60) : fit(); \
-      (KIND_ADD, 6, 64) : fit(); \
-      (KIND_ADD, 7, 68) : fit(); \
-      (KIND_ADD, 8, 72) : fit(); \
-      (KIND_ADD, 9, 76) : fit(); \
-      (KIND_ADD, 10, 80) : fit(); \
-      (KIND_ADD, 11, 84) : fit(); \
-      (KIND_ADD, 12, 88) : fit(); \
-      (KIND_ADD, 13, 92) : fit(); \
-      (KIND_ADD, 14, 96) : fit(); \
-      (KIND_ADD, 15, 100) : fit(); \
-      (KIND_ADD, 16, 104) : fit(); \
-      (KIND_ADD, 17, 108) : fit(); \
-      (KIND_ADD, 18, 112) : fit(); \
-      (KIND_ADD, 19, 116) : fit(); \
-      (KIND_ADD, 20, 120) : fit(); \
-      (KIND_ADD, 21, 124) : fit(); \
-      (KIND_ADD, 22, 128) : fit(); \
-      (KIND_ADD, 23, 132) : fit(); \
-      (KIND_ADD, 24, 136) : fit(); \
-      (KIND_ADD, 25, 140) : fit(); \
-      (KIND_ADD, 26, 144) : fit(); \
-      (KIND_ADD, 27, 148) : fit(); \
-      (KIND_ADD, 28, 152) : fit(); \
-      (KIND_ADD, 29, 156) : fit(); \
-      (KIND_ADD, 30, 160) : fit(); \
-      (KIND_ADD, 31, 164) : fit(); \
-      (KIND_ADD, 32, 168) : fit(); \
-      (KIND_ADD, 33, 172) : fit(); \
-      (KIND_ADD, 34, 176) : fit(); \
-      (KIND_ADD, 35, 180) : fit(); \
-      (KIND_ADD, 36, 184) : fit(); \
-      (KIND_ADD, 37, 188) : fit(); \
-      (KIND_ADD, 38, 192) : fit(); \
-      (KIND_ADD, 39, 196) : fit(); \
-      (KIND_ADD, 40, 200) : fit(); \
-      (KIND_ADD, 41, 204) : fit(); \
-      (KIND_ADD, 42, 208) : fit(); \
-      (KIND_ADD, 43, 212) : fit(); \
-      (KIND_ADD, 44, 216) : fit(); \
-      (KIND_ADD, 45, 220) : fit(); \
-      (KIND_ADD, 46, 224) : fit(); \
-      (KIND_ADD, 47, 228) : fit(); \
-      (KIND_ADD, 48, 232) : fit(); \
-      (KIND_ADD, 49, 236) : fit(); \
-      (KIND_ADD, 50, 240) : fit(); \
-      (KIND_ADD, 51, 244) : fit(); \
-      (KIND_ADD, 52, 248) : fit(); \
-      (KIND_ADD, 53, 252) : fit(); \
-      (KIND_ADD, 54, 256) : fit(); \
-      (KIND_ADD, 55, 260) : fit(); \
-      (KIND_ADD, 56, 264) : fit(); \
-      (KIND_ADD, 57, 268) : fit(); \
-      (KIND_ADD, 58, 272) : fit(); \
-      (KIND_ADD, 59, 276) : fit(); \
-      (KIND_ADD, 60, 280) : fit(); \
-      (KIND_ADD, 61, 284) : fit(); \
-      (KIND_ADD, 62, 288) : fit(); \
-      (KIND_ADD, 63, 292) : fit(); \
-      (KIND_ADD, 64, 296) : fit(); \
-      (KIND_SKIP, 0, 40) : fit(); \
-      (KIND_SKIP, 1, 40) : fit(); \
-      (KIND_SKIP, 2, 40) : fit(); \
-      (KIND_SKIP, 3, 40) : fit(); \
-      (KIND_SKIP, 4, 40) : fit(); \
-      (KIND_SKIP, 5, 40) : fit(); \
-      (KIND_SKIP, 6, 40) : fit(); \
-      (KIND_SKIP, 7, 40) : fit(); \
-      (KIND_SKIP, 8, 40) : fit(); \
-      (KIND_SKIP, 9, 40) : fit(); \
-      (KIND_SKIP, 10, 40) : fit(); \
-      (KIND_SKIP, 11, 40) : fit(); \
-      (KIND_SKIP, 12, 40) : fit(); \
-      (KIND_SKIP, 13, 40) : fit(); \
-      (KIND_SKIP, 14, 40) : fit(); \
-      (KIND_SKIP, 15, 40) : fit(); \
-      (KIND_SKIP, 16, 40) : fit(); \
-      (KIND_SKIP, 17, 40) : fit(); \
-      (KIND_SKIP, 18, 40) : fit(); \
-      (KIND_SKIP, 19, 40) : fit(); \
-      (KIND_SKIP, 20, 40) : fit(); \
-      (KIND_SKIP, 21, 40) : fit(); \
-      (KIND_SKIP, 22, 40) : fit(); \
-      (KIND_SKIP, 23, 40) : fit(); \
-      (KIND_SKIP, 24, 40) : fit(); \
-      (KIND_SKIP, 25, 40) : fit(); \
-      (KIND_SKIP, 26, 40) : fit(); \
-      (KIND_SKIP, 27, 40) : fit(); \
-      (KIND_SKIP, 28, 40) : fit(); \
-      (KIND_SKIP, 29, 40) : fit(); \
-      (KIND_SKIP, 30, 40) : fit(); \
-      (KIND_SKIP, 31, 40) : fit(); \
-      (KIND_SKIP, 32, 40) : fit(); \
-      (KIND_SKIP, 33, 40) : fit(); \
-      (KIND_SKIP, 34, 40) : fit(); \
-      (KIND_SKIP, 35, 40) : fit(); \
-      (KIND_SKIP, 36, 40) : fit(); \
-      (KIND_SKIP, 37, 40) : fit(); \
-      (KIND_SKIP, 38, 40) : fit(); \
-      (KIND_SKIP, 39, 40) : fit(); \
-      (KIND_SKIP, 40, 40) : fit(); \
-      (KIND_SKIP, 41, 40) : fit(); \
-      (KIND_SKIP, 42, 40) : fit(); \
-      (KIND_SKIP, 43, 40) : fit(); \
-      (KIND_SKIP, 44, 40) : fit(); \
-      (KIND_SKIP, 45, 40) : fit(); \
-      (KIND_SKIP, 46, 40) : fit(); \
-      (KIND_SKIP, 47, 40) : fit(); \
-      (KIND_SKIP, 48, 40) : fit(); \
-      (KIND_SKIP, 49, 40) : fit(); \
-      (KIND_SKIP, 50, 40) : fit(); \
-      (KIND_SKIP, 51, 40) : fit(); \
-      (KIND_SKIP, 52, 40) : fit(); \
-      (KIND_SKIP, 53, 40) : fit(); \
-      (KIND_SKIP, 54, 40) : fit(); \
-      (KIND_SKIP, 55, 40) : fit(); \
-      (KIND_SKIP, 56, 40) : fit(); \
-      (KIND_SKIP, 57, 40) : fit(); \
-      (KIND_SKIP, 58, 40) : fit(); \
-      (KIND_SKIP, 59, 40) : fit(); \
-      (KIND_SKIP, 60, 40) : fit(); \
-      (KIND_SKIP, 61, 40) : fit(); \
-      (KIND_SKIP, 62, 40) : fit(); \
-      (KIND_SKIP, 63, 40) : fit(); \
-      (KIND_SKIP, 64, 40) : fit(); \
-      (KIND_QUERY, 0, 40) : fit(); \
-      (KIND_QUERY, 1, 40) : fit(); \
-      (KIND_QUERY, 2, 40) : fit(); \
-      (KIND_QUERY, 3, 40) : fit(); \
-      (KIND_QUERY, 4, 40) : fit(); \
-      (KIND_QUERY, 5, 40) : fit(); \
-      (KIND_QUERY, 6, 40) : fit(); \
-      (KIND_QUERY, 7, 40) : fit(); \
-      (KIND_QUERY, 8, 40) : fit(); \
-      (KIND_QUERY, 9, 40) : fit(); \
-      (KIND_QUERY, 10, 40) : fit(); \
-      (KIND_QUERY, 11, 40) : fit(); \
-      (KIND_QUERY, 12, 40) : fit(); \
-      (KIND_QUERY, 13, 40) : fit(); \
-      (KIND_QUERY, 14, 40) : fit(); \
-      (KIND_QUERY, 15, 40) : fit(); \
-      (KIND_QUERY, 16, 40) : fit(); \
-      (KIND_QUERY, 17, 40) : fit(); \
-      (KIND_QUERY, 18, 40) : fit(); \
-      (KIND_QUERY, 19, 40) : fit(); \
-      (KIND_QUERY, 20, 40) : fit(); \
-      (KIND_QUERY, 21, 40) : fit(); \
-      (KIND_QUERY, 22, 40) : fit(); \
-      (KIND_QUERY, 23, 40) : fit(); \
-      (KIND_QUERY, 24, 40) : fit(); \
-      (KIND_QUERY, 25, 40) : fit(); \
-      (KIND_QUERY, 26, 40) : fit(); \
-      (KIND_QUERY, 27, 40) : fit(); \
-      (KIND_QUERY, 28, 40) : fit(); \
-      (KIND_QUERY, 29, 40) : fit(); \
-      (KIND_QUERY, 30, 40) : fit(); \
-      (KIND_QUERY, 31, 40) : fit(); \
-      (KIND_QUERY, 32, 40) : fit(); \
-      (KIND_QUERY, 33, 40) : fit(); \
-      (KIND_QUERY, 34, 40) : fit(); \
-      (KIND_QUERY, 35, 40) : fit(); \
-      (KIND_QUERY, 36, 40) : fit(); \
-      (KIND_QUERY, 37, 40) : fit(); \
-      (KIND_QUERY, 38, 40) : fit(); \
-      (KIND_QUERY, 39, 40) : fit(); \
-      (KIND_QUERY, 40, 40) : fit(); \
-      (KIND_QUERY, 41, 40) : fit(); \
-      (KIND_QUERY, 42, 40) : fit(); \
-      (KIND_QUERY, 43, 40) : fit(); \
-      (KIND_QUERY, 44, 40) : fit(); \
-      (KIND_QUERY, 45, 40) : fit(); \
-      (KIND_QUERY, 46, 40) : fit(); \
-      (KIND_QUERY, 47, 40) : fit(); \
-      (KIND_QUERY, 48, 40) : fit(); \
-      (KIND_QUERY, 49, 40) : fit(); \
-      (KIND_QUERY, 50, 40) : fit(); \
-      (KIND_QUERY, 51, 40) : fit(); \
-      (KIND_QUERY, 52, 40) : fit(); \
-      (KIND_QUERY, 53, 40) : fit(); \
-      (KIND_QUERY, 54, 40) : fit(); \
-      (KIND_QUERY, 55, 40) : fit(); \
-      (KIND_QUERY, 56, 40) : fit(); \
-      (KIND_QUERY, 57, 40) : fit(); \
-      (KIND_QUERY, 58, 40) : fit(); \
-      (KIND_QUERY, 59, 40) : fit(); \
-      (KIND_QUERY, 60, 40) : fit(); \
-      (KIND_QUERY, 61, 40) : fit(); \
-      (KIND_QUERY, 62, 40) : fit(); \
-      (KIND_QUERY, 63, 40) : fit(); \
-      (KIND_QUERY, 64, 40) : fit();
+      (KIND_ADD, 0, 40, 40) : fit(); \
+      (KIND_ADD, 1, 44, 44) : fit(); \
+      (KIND_ADD, 2, 48, 48) : fit(); \
+      (KIND_ADD, 3, 52, 52) : fit(); \
+      (KIND_ADD, 4, 56, 56) : fit(); \
+      (KIND_ADD, 5, 60, 60) : fit(); \
+      (KIND_ADD, 6, 64, 64) : fit(); \
+      (KIND_ADD, 7, 68, 68) : fit(); \
+      (KIND_ADD, 8, 72, 72) : fit(); \
+      (KIND_ADD, 9, 76, 76) : fit(); \
+      (KIND_ADD, 10, 80, 80) : fit(); \
+      (KIND_ADD, 11, 84, 84) : fit(); \
+      (KIND_ADD, 12, 88, 88) : fit(); \
+      (KIND_ADD, 13, 92, 92) : fit(); \
+      (KIND_ADD, 14, 96, 96) : fit(); \
+      (KIND_ADD, 15, 100, 100) : fit(); \
+      (KIND_ADD, 16, 104, 104) : fit(); \
+      (KIND_ADD, 17, 108, 108) : fit(); \
+      (KIND_ADD, 18, 112, 112) : fit(); \
+      (KIND_ADD, 19, 116, 116) : fit(); \
+      (KIND_ADD, 20, 120, 120) : fit(); \
+      (KIND_ADD, 21, 124, 124) : fit(); \
+      (KIND_ADD, 22, 128, 128) : fit(); \
+      (KIND_ADD, 23, 132, 132) : fit(); \
+      (KIND_ADD, 24, 136, 136) : fit(); \
+      (KIND_ADD, 25, 140, 140) : fit(); \
+      (KIND_ADD, 26, 144, 144) : fit(); \
+      (KIND_ADD, 27, 148, 148) : fit(); \
+      (KIND_ADD, 28, 152, 152) : fit(); \
+      (KIND_ADD, 29, 156, 156) : fit(); \
+      (KIND_ADD, 30, 160, 160) : fit(); \
+      (KIND_ADD, 31, 164, 164) : fit(); \
+      (KIND_ADD, 32, 168, 168) : fit(); \
+      (KIND_ADD, 33, 172, 172) : fit(); \
+      (KIND_ADD, 34, 176, 176) : fit(); \
+      (KIND_ADD, 35, 180, 180) : fit(); \
+      (KIND_ADD, 36, 184, 184) : fit(); \
+      (KIND_ADD, 37, 188, 188) : fit(); \
+      (KIND_ADD, 38, 192, 192) : fit(); \
+      (KIND_ADD, 39, 196, 196) : fit(); \
+      (KIND_ADD, 40, 200, 200) : fit(); \
+      (KIND_ADD, 41, 204, 204) : fit(); \
+      (KIND_ADD, 42, 208, 208) : fit(); \
+      (KIND_ADD, 43, 212, 212) : fit(); \
+      (KIND_ADD, 44, 216, 216) : fit(); \
+      (KIND_ADD, 45, 220, 220) : fit(); \
+      (KIND_ADD, 46, 224, 224) : fit(); \
+      (KIND_ADD, 47, 228, 228) : fit(); \
+      (KIND_ADD, 48, 232, 232) : fit(); \
+      (KIND_ADD, 49, 236, 236) : fit(); \
+      (KIND_ADD, 50, 240, 240) : fit(); \
+      (KIND_ADD, 51, 244, 244) : fit(); \
+      (KIND_ADD, 52, 248, 248) : fit(); \
+      (KIND_ADD, 53, 252, 252) : fit(); \
+      (KIND_ADD, 54, 256, 256) : fit(); \
+      (KIND_ADD, 55, 260, 260) : fit(); \
+      (KIND_ADD, 56, 264, 264) : fit(); \
+      (KIND_ADD, 57, 268, 268) : fit(); \
+      (KIND_ADD, 58, 272, 272) : fit(); \
+      (KIND_ADD, 59, 276, 276) : fit(); \
+      (KIND_ADD, 60, 280, 280) : fit(); \
+      (KIND_ADD, 61, 284, 284) : fit(); \
+      (KIND_ADD, 62, 288, 288) : fit(); \
+      (KIND_ADD, 63, 292, 292) : fit(); \
+      (KIND_ADD, 64, 296, 296) : fit(); \
+      (KIND_SKIP, 0, 40, 40) : fit(); \
+      (KIND_SKIP, 1, 40, 40) : fit(); \
+      (KIND_SKIP, 2, 40, 40) : fit(); \
+      (KIND_SKIP, 3, 40, 40) : fit(); \
+      (KIND_SKIP, 4, 40, 40) : fit(); \
+      (KIND_SKIP, 5, 40, 40) : fit(); \
+      (KIND_SKIP, 6, 40, 40) : fit(); \
+      (KIND_SKIP, 7, 40, 40) : fit(); \
+      (KIND_SKIP, 8, 40, 40) : fit(); \
+      (KIND_SKIP, 9, 40, 40) : fit(); \
+      (KIND_SKIP, 10, 40, 40) : fit(); \
+      (KIND_SKIP, 11, 40, 40) : fit(); \
+      (KIND_SKIP, 12, 40, 40) : fit(); \
+      (KIND_SKIP, 13, 40, 40) : fit(); \
+      (KIND_SKIP, 14, 40, 40) : fit(); \
+      (KIND_SKIP, 15, 40, 40) : fit(); \
+      (KIND_SKIP, 16, 40, 40) : fit(); \
+      (KIND_SKIP, 17, 40, 40) : fit(); \
+      (KIND_SKIP, 18, 40, 40) : fit(); \
+      (KIND_SKIP, 19, 40, 40) : fit(); \
+      (KIND_SKIP, 20, 40, 40) : fit(); \
+      (KIND_SKIP, 21, 40, 40) : fit(); \
+      (KIND_SKIP, 22, 40, 40) : fit(); \
+      (KIND_SKIP, 23, 40, 40) : fit(); \
+      (KIND_SKIP, 24, 40, 40) : fit(); \
+      (KIND_SKIP, 25, 40, 40) : fit(); \
+      (KIND_SKIP, 26, 40, 40) : fit(); \
+      (KIND_SKIP, 27, 40, 40) : fit(); \
+      (KIND_SKIP, 28, 40, 40) : fit(); \
+      (KIND_SKIP, 29, 40, 40) : fit(); \
+      (KIND_SKIP, 30, 40, 40) : fit(); \
+      (KIND_SKIP, 31, 40, 40) : fit(); \
+      (KIND_SKIP, 32, 40, 40) : fit(); \
+      (KIND_SKIP, 33, 40, 40) : fit(); \
+      (KIND_SKIP, 34, 40, 40) : fit(); \
+      (KIND_SKIP, 35, 40, 40) : fit(); \
+      (KIND_SKIP, 36, 40, 40) : fit(); \
+      (KIND_SKIP, 37, 40, 40) : fit(); \
+      (KIND_SKIP, 38, 40, 40) : fit(); \
+      (KIND_SKIP, 39, 40, 40) : fit(); \
+      (KIND_SKIP, 40, 40, 40) : fit(); \
+      (KIND_SKIP, 41, 40, 40) : fit(); \
+      (KIND_SKIP, 42, 40, 40) : fit(); \
+      (KIND_SKIP, 43, 40, 40) : fit(); \
+      (KIND_SKIP, 44, 40, 40) : fit(); \
+      (KIND_SKIP, 45, 40, 40) : fit(); \
+      (KIND_SKIP, 46, 40, 40) : fit(); \
+      (KIND_SKIP, 47, 40, 40) : fit(); \
+      (KIND_SKIP, 48, 40, 40) : fit(); \
+      (KIND_SKIP, 49, 40, 40) : fit(); \
+      (KIND_SKIP, 50, 40, 40) : fit(); \
+      (KIND_SKIP, 51, 40, 40) : fit(); \
+      (KIND_SKIP, 52, 40, 40) : fit(); \
+      (KIND_SKIP, 53, 40, 40) : fit(); \
+      (KIND_SKIP, 54, 40, 40) : fit(); \
+      (KIND_SKIP, 55, 40, 40) : fit(); \
+      (KIND_SKIP, 56, 40, 40) : fit(); \
+      (KIND_SKIP, 57, 40, 40) : fit(); \
+      (KIND_SKIP, 58, 40, 40) : fit(); \
+      (KIND_SKIP, 59, 40, 40) : fit(); \
+      (KIND_SKIP, 60, 40, 40) : fit(); \
+      (KIND_SKIP, 61, 40, 40) : fit(); \
+      (KIND_SKIP, 62, 40, 40) : fit(); \
+      (KIND_SKIP, 63, 40, 40) : fit(); \
+      (KIND_SKIP, 64, 40, 40) : fit(); \
+      (KIND_QUERY, 0, 40, 40) : fit(); \
+      (KIND_QUERY, 1, 40, 40) : fit(); \
+      (KIND_QUERY, 2, 40, 40) : fit(); \
+      (KIND_QUERY, 3, 40, 40) : fit(); \
+      (KIND_QUERY, 4, 40, 40) : fit(); \
+      (KIND_QUERY, 5, 40, 40) : fit(); \
+      (KIND_QUERY, 6, 40, 40) : fit(); \
+      (KIND_QUERY, 7, 40, 40) : fit(); \
+      (KIND_QUERY, 8, 40, 40) : fit(); \
+      (KIND_QUERY, 9, 40, 40) : fit(); \
+      (KIND_QUERY, 10, 40, 40) : fit(); \
+      (KIND_QUERY, 11, 40, 40) : fit(); \
+      (KIND_QUERY, 12, 40, 40) : fit(); \
+      (KIND_QUERY, 13, 40, 40) : fit(); \
+      (KIND_QUERY, 14, 40, 40) : fit(); \
+      (KIND_QUERY, 15, 40, 40) : fit(); \
+      (KIND_QUERY, 16, 40, 40) : fit(); \
+      (KIND_QUERY, 17, 40, 40) : fit(); \
+      (KIND_QUERY, 18, 40, 40) : fit(); \
+      (KIND_QUERY, 19, 40, 40) : fit(); \
+      (KIND_QUERY, 20, 40, 40) : fit(); \
+      (KIND_QUERY, 21, 40, 40) : fit(); \
+      (KIND_QUERY, 22, 40, 40) : fit(); \
+      (KIND_QUERY, 23, 40, 40) : fit(); \
+      (KIND_QUERY, 24, 40, 40) : fit(); \
+      (KIND_QUERY, 25, 40, 40) : fit(); \
+      (KIND_QUERY, 26, 40, 40) : fit(); \
+      (KIND_QUERY, 27, 40, 40) : fit(); \
+      (KIND_QUERY, 28, 40, 40) : fit(); \
+      (KIND_QUERY, 29, 40, 40) : fit(); \
+      (KIND_QUERY, 30, 40, 40) : fit(); \
+      (KIND_QUERY, 31, 40, 40) : fit(); \
+      (KIND_QUERY, 32, 40, 40) : fit(); \
+      (KIND_QUERY, 33, 40, 40) : fit(); \
+      (KIND_QUERY, 34, 40, 40) : fit(); \
+      (KIND_QUERY, 35, 40, 40) : fit(); \
+      (KIND_QUERY, 36, 40, 40) : fit(); \
+      (KIND_QUERY, 37, 40, 40) : fit(); \
+      (KIND_QUERY, 38, 40, 40) : fit(); \
+      (KIND_QUERY, 39, 40, 40) : fit(); \
+      (KIND_QUERY, 40, 40, 40) : fit(); \
+      (KIND_QUERY, 41, 40, 40) : fit(); \
+      (KIND_QUERY, 42, 40, 40) : fit(); \
+      (KIND_QUERY, 43, 40, 40) : fit(); \
+      (KIND_QUERY, 44, 40, 40) : fit(); \
+      (KIND_QUERY, 45, 40, 40) : fit(); \
+      (KIND_QUERY, 46, 40, 40) : fit(); \
+      (KIND_QUERY, 47, 40, 40) : fit(); \
+      (KIND_QUERY, 48, 40, 40) : fit(); \
+      (KIND_QUERY, 49, 40, 40) : fit(); \
+      (KIND_QUERY, 50, 40, 40) : fit(); \
+      (KIND_QUERY, 51, 40, 40) : fit(); \
+      (KIND_QUERY, 52, 40, 40) : fit(); \
+      (KIND_QUERY, 53, 40, 40) : fit(); \
+      (KIND_QUERY, 54, 40, 40) : fit(); \
+      (KIND_QUERY, 55, 40, 40) : fit(); \
+      (KIND_QUERY, 56, 40, 40) : fit(); \
+      (KIND_QUERY, 57, 40, 40) : fit(); \
+      (KIND_QUERY, 58, 40, 40) : fit(); \
+      (KIND_QUERY, 59, 40, 40) : fit(); \
+      (KIND_QUERY, 60, 40, 40) : fit(); \
+      (KIND_QUERY, 61, 40, 40) : fit(); \
+      (KIND_QUERY, 62, 40, 40) : fit(); \
+      (KIND_QUERY, 63, 40, 40) : fit(); \
+      (KIND_QUERY, 64, 40, 40) : fit();
 
 #endif

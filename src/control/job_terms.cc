@@ -106,12 +106,17 @@ std::uint32_t slot_share(std::uint32_t total) {
   return std::max(total - total / kOthersPart, std::min(total, kShareMin));
 }
 
-// Fewer than asked for only make long tensors slower; both kinds shrink alike.
+// Fewer than asked for only make long tensors slower.
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total) {
   const std::uint32_t wanted = asked.small + asked.bulk;
   const std::uint32_t share = slot_share(total);
   std::uint32_t most = std::max(free / kLatePart, kGrantMin);
   if (free == total || free >= total / kReservedPart + std::min(wanted, share)) most = share;
+  return shrunk(asked, most);
+}
+
+Slots shrunk(Slots asked, std::uint32_t most) {
+  const std::uint32_t wanted = asked.small + asked.bulk;
   if (wanted <= most) return asked;
   const std::uint32_t small = std::max(asked.small * most / wanted, std::min(asked.small, 1U));
   return {small, most - small};

@@ -38,6 +38,9 @@ std::uint32_t slot_share(std::uint32_t total);
 // The slots that a job gets. May be more than are free, but not more than slot_share().
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 
+// At most so many of them. Both kinds shrink alike.
+Slots shrunk(Slots asked, std::uint32_t most);
+
 // The refusal of a job that wants this many slots of the switch with this name.
 Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
                  const std::string& job, std::uint32_t wanted);

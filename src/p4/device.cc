@@ -123,10 +123,10 @@ class Device::Link {
     return base::cannot(place() + " keeps an entry: " + text_of(status));
   }
 
-  base::Attempt<std::vector<v1::Entity>> read(const v1::Entity& wanted) {
+  base::Attempt<std::vector<v1::Entity>> read(const std::vector<v1::Entity>& wanted) {
     v1::ReadRequest request;
     request.set_device_id(options_.id);
-    *request.add_entities() = wanted;
+    request.mutable_entities()->Add(wanted.begin(), wanted.end());
     grpc::ClientContext context;
     set_deadline(context);
     const auto reader = stub_->Read(&context, request);
@@ -296,7 +296,7 @@ base::Attempt<void> Device::load(const v1::ForwardingPipelineConfig& program) {
 base::Attempt<void> Device::write(const std::vector<v1::Update>& updates) {
   return link_->write(updates);
 }
-base::Attempt<std::vector<v1::Entity>> Device::read(const v1::Entity& wanted) {
+base::Attempt<std::vector<v1::Entity>> Device::read(const std::vector<v1::Entity>& wanted) {
   return link_->read(wanted);
 }
 base::Attempt<void> Device::remove(const std::vector<v1::Update>& deletions) {

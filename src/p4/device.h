@@ -50,7 +50,7 @@ class Device {
   base::Attempt<void> write(const std::vector<v1::Update>& updates);
   // Deletes what is there of these.
   base::Attempt<void> remove(const std::vector<v1::Update>& deletions);
-  base::Attempt<std::vector<v1::Entity>> read(const v1::Entity& wanted);
+  base::Attempt<std::vector<v1::Entity>> read(const std::vector<v1::Entity>& wanted);
   // To the program, as a packet. It may get lost.
   void send(const v1::PacketOut& packet);
   void acknowledge(const v1::DigestList& list);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A P4Runtime server with the tables, groups and registers of infold's program, and no data path.
+// A P4Runtime server with the tables, groups and registers of a program of ours, and no data path.
 // It refuses what a device refuses: entries that are there already or not there, full tables,
 // writers that are not the primary, and everything before it has a program.
 #pragma once
@@ -21,18 +21,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/check.h"
+#include "p4/fake_registers_testing.h"
 #include "p4/program.h"
 #include "p4/program_testing.h"
 #include "proto/p4/p4runtime.grpc.pb.h"
 
 namespace infold::p4 {
-
-inline v1::Error error_of(grpc::StatusCode code, const char* message) {
-  v1::Error error;
-  error.set_canonical_code(code);
-  error.set_message(message);
-  return error;
-}
 
 template <typename Map, typename Key, typename Value>
 v1::Error change(Map& map, v1::Update::Type type, const Key& key, Value value, std::size_t most) {
@@ -58,20 +52,10 @@ class FakeDevice final : private v1::P4Runtime::Service {
  public:
   using Keys = std::vector<std::uint64_t>;
   using Entries = std::map<Keys, std::vector<std::uint64_t>>;  // parameters by keys
-  struct Copy {
-    std::uint32_t format = 0;
-    std::uint32_t shape = 0;
-    std::uint32_t first_worker = 0;
-    std::uint32_t round = 0;
-    CopyState state = CopyState::not_complete;
-  };
-  struct Slot {
-    std::uint32_t open = 0;
-    std::uint32_t seen = 0;
-    std::array<Copy, 2> copies;
-  };
+  using Copy = FakeCopy;
+  using Slot = FakeSlot;
 
-  FakeDevice();
+  explicit FakeDevice(TargetKind target);
   ~FakeDevice() override;
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void stop();  // as a device that crashes
@@ -113,6 +97,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::optional<v1::PacketIn> pass(const v1::PacketOut& packet);
   void tell(DigestKind kind, const std::vector<std::uint64_t>& members);
 
+  const TargetKind target_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Program> program_;
@@ -120,7 +105,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::map<std::size_t, std::size_t> limits_;
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> groups_;
   std::map<std::uint32_t, bool> digests_;
-  std::map<std::uint32_t, Slot> slots_;
+  FakeRegisters registers_;
   std::map<std::uint32_t, std::int64_t> counters_;
   Stream* primary_ = nullptr;
   std::uint64_t election_ = 0;
@@ -132,7 +117,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-inline FakeDevice::FakeDevice() {
+inline FakeDevice::FakeDevice(TargetKind target) : target_(target) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
   builder.RegisterService(this);
@@ -166,13 +151,12 @@ inline bool FakeDevice::is_asked_for(DigestKind kind) const {
 
 inline FakeDevice::Slot FakeDevice::slot(std::uint32_t number) const {
   const std::lock_guard lock(mutex_);
-  const auto found = slots_.find(number);
-  return found == slots_.end() ? Slot{} : found->second;
+  return registers_.slot(target_, number);
 }
 
 inline void FakeDevice::set_slot(std::uint32_t number, const Slot& slot) {
   const std::lock_guard lock(mutex_);
-  slots_[number] = slot;
+  registers_.set_slot(target_, number, slot);
 }
 
 inline void FakeDevice::count(std::uint32_t verdict, std::int64_t packets) {
@@ -185,7 +169,7 @@ inline void FakeDevice::tell(const StationNote& note) {
 }
 
 inline void FakeDevice::tell(const WorkerNote& note) {
-  tell(DigestKind::worker, {note.job_index, note.worker, note.mac, note.udp_port, note.port});
+  tell(DigestKind::worker, {note.job, note.worker, note.mac, note.udp_port, note.port});
 }
 
 inline void FakeDevice::tell(DigestKind kind, const std::vector<std::uint64_t>& members) {
@@ -254,15 +238,19 @@ inline v1::Error FakeDevice::take(const v1::Update& update) {
   if (entity.has_digest_entry()) {
     return change(digests_, update.type(), entity.digest_entry().digest_id(), true, 2);
   }
+  if (entity.has_register_entry() && target_ == TargetKind::tofino) {
+    return registers_.take(*program_, update.type(), entity.register_entry());
+  }
   return error_of(grpc::UNIMPLEMENTED, "no such entity");
 }
 
 inline v1::Error FakeDevice::take(v1::Update::Type type, const v1::TableEntry& entry) {
-  std::size_t table = 0;
-  while (program_->id_of(static_cast<Table>(table)) != entry.table_id()) {
-    if (++table == tables_.size()) return error_of(grpc::NOT_FOUND, "no such table");
-  }
-  const TestTable& of = test_tables()[table];
+  const std::vector<TestTable>& all = test_tables(target_);
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const TestTable& each) { return each.id == entry.table_id(); });
+  if (found == all.end()) return error_of(grpc::NOT_FOUND, "no such table");
+  const TestTable& of = *found;
+  const auto table = static_cast<std::size_t>(of.number);
   const auto fits = [](const std::string& bytes, const Field& field) {
     const std::uint64_t number = number_of(bytes);
     return bytes == bytes_of(number) && number >> field.bits == 0;
@@ -319,6 +307,15 @@ inline grpc::Status FakeDevice::Read(grpc::ServerContext*, const v1::ReadRequest
     writer->Write(response);
     return grpc::Status::OK;
   }
+  if (request->entities(0).has_register_entry()) {
+    if (target_ == TargetKind::bmv2) return {grpc::UNIMPLEMENTED, "no registers"};
+    // In the order that a device likes.
+    for (auto each = request->entities().rbegin(); each != request->entities().rend(); ++each) {
+      *response.add_entities() = registers_.read(*program_, each->register_entry());
+    }
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
   for (const auto& [index, packets] : counters_) {
     v1::CounterEntry& entry = *response.add_entities()->mutable_counter_entry();
     entry = request->entities(0).counter_entry();
@@ -336,12 +333,12 @@ inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
   if (primary_ == nullptr || request->election_id().low() != election_) {
     return {grpc::PERMISSION_DENIED, "not the primary"};
   }
-  auto program = Program::of(request->config());
+  auto program = Program::of(target_, request->config());
   if (!program) return {grpc::INVALID_ARGUMENT, program.error()};
   program_ = std::move(*program);
   tables_ = {};  // groups stay, as on BMv2
   digests_.clear();
-  slots_.clear();
+  registers_ = {};
   return grpc::Status::OK;
 }
 
@@ -393,30 +390,7 @@ inline std::optional<v1::PacketIn> FakeDevice::pass(const v1::PacketOut& packet)
     --packets_to_lose_;
     return std::nullopt;
   }
-  std::vector<std::uint32_t> task;  // ticket, copy, writes, open, seen, round
-  for (const v1::PacketMetadata& metadata : packet.metadata()) {
-    task.push_back(static_cast<std::uint32_t>(number_of(metadata.value())));
-  }
-  Slot& slot = slots_[task.at(1) / 2];
-  Copy& copy = slot.copies[task[1] % 2];
-  if ((task.at(2) & 1) != 0) {
-    slot.open = task.at(3);
-    slot.seen = task.at(4);
-  }
-  if ((task[2] & 2) != 0) {
-    copy.round = task.at(5);
-    copy.state = CopyState::not_complete;
-  }
-  v1::PacketIn answer;
-  std::uint32_t field = 0;
-  for (const std::uint32_t value :
-       {task[0], task[1], slot.open, slot.seen, copy.format, copy.shape, copy.first_worker,
-        copy.round, static_cast<std::uint32_t>(copy.state)}) {
-    v1::PacketMetadata& metadata = *answer.add_metadata();
-    metadata.set_metadata_id(program_->fields_in()[field++]);
-    metadata.set_value(bytes_of(value));
-  }
-  return answer;
+  return registers_.pass(*program_, packet);
 }
 
 }  // namespace infold::p4

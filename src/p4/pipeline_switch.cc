@@ -4,7 +4,6 @@
 #include "p4/pipeline_switch.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <array>
 #include <bitset>
 #include <utility>
@@ -23,11 +22,6 @@ namespace {
 
 constexpr base::Duration kAgain = base::seconds(1);
 constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
-
-std::uint32_t ipv4_of(const io::SocketAddress& address) {
-  // The alignment is that of the address family's own structure.
-  return ntohl(reinterpret_cast<const sockaddr_in*>(address.data())->sin_addr.s_addr);
-}
 
 // Where `count` slots in a row are free. None if they are nowhere.
 std::optional<std::uint32_t> find_room(std::map<std::uint32_t, std::uint32_t> used,
@@ -52,6 +46,7 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
   PipelineSwitchOptions settled = options;
   settled.listen = socket->local_address();
+  settled.slots = std::min(options.slots, limits_of(program.target()).slots);
   std::unique_ptr<PipelineSwitch> made(
       new PipelineSwitch(settled, std::move(program), std::move(*socket)));
   auto device = Device::connect(options.device);
@@ -83,7 +78,7 @@ PipelineSwitch::~PipelineSwitch() {
 // Those of an earlier controller. A program clears tables and registers when it is loaded. BMv2
 // keeps groups, and its P4Runtime server forgets them, so they are deleted before.
 base::Attempt<void> PipelineSwitch::delete_groups() {
-  const auto groups = device_->read(Program::all_groups());
+  const auto groups = device_->read({Program::all_groups()});
   if (!groups) return {};  // there is no program yet
   std::vector<v1::Update> updates;
   for (const v1::Entity& group : *groups) {
@@ -111,9 +106,7 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
 }
 
 std::vector<control::SiteAddress> PipelineSwitch::sites() const {
-  core::SiteRecord record = core::adder_record(kElementsMax);
-  record.verifies_checksums = true;  // the program does, over the elements that it parses
-  return {{.address = options_.listen.text(), .record = record}};
+  return {{.address = options_.listen.text(), .record = limits_.record}};
 }
 
 std::uint32_t PipelineSwitch::datagram_bytes_max() const { return options_.datagram_bytes_max; }
@@ -127,6 +120,15 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
   const auto refuse = [](RefusalReason reason, std::string why, int rank = -1) {
     return tl::unexpected(control::Refusal{reason, std::move(why), rank});
   };
+  if (job.options.world < limits_.ranks_min) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("the P4 pipeline sums for {} ranks and more", limits_.ranks_min));
+  }
+  if (job.options.slot_count > limits_.slots_of_job) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("the job wants {} slots; the P4 pipeline has {} for each job",
+                              job.options.slot_count, limits_.slots_of_job));
+  }
   for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
     const std::uint16_t rank = job.options.workers[job.workers.size()].first;
     if (!source.is_set() || source.is_ipv6()) {
@@ -145,50 +147,61 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
     }
     job.workers.push_back({source, std::nullopt});
   }
-  if (jobs_.contains(terms.job)) {
+  // Entries of a job that is gone may still be there.
+  const bool is_left = std::any_of(forgotten_.begin(), forgotten_.end(), [&](const Job& other) {
+    return other.options.job == terms.job;
+  });
+  if (jobs_.contains(terms.job) || is_left) {
     return refuse(RefusalReason::in_use,
                   fmt::format("the P4 pipeline has a job {} already", terms.job));
   }
-  std::bitset<kJobsMax> used;
-  std::map<std::uint32_t, std::uint32_t> slots;
-  const auto note_use = [&](const Job& other) {
-    used.set(other.index);
-    slots[other.first_slot] = other.options.slot_count;
-  };
-  for (const auto& [number, other] : jobs_) note_use(other);
-  for (const Job& other : forgotten_) note_use(other);
-  if (used.all()) {
-    return refuse(RefusalReason::full,
-                  fmt::format("the P4 pipeline has {} jobs, as many as it can; wait for the end of "
-                              "one",
-                              kJobsMax));
-  }
-  const auto room = find_room(std::move(slots), job.options.slot_count, options_.slots);
-  if (!room) {
-    return refuse(RefusalReason::full,
-                  fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of "
-                              "another job, or ask for fewer",
-                              job.options.slot_count));
-  }
-  while (used.test(job.index)) ++job.index;
-  job.first_slot = *room;
+  if (const auto found = find_place(job); !found) return tl::unexpected(found.error());
   return &jobs_.emplace(terms.job, std::move(job)).first->second;
 }
 
+control::Answer<void> PipelineSwitch::find_place(Job& job) const {
+  using control::RefusalReason;
+  std::bitset<kJobsMax> used;
+  std::map<std::uint32_t, std::uint32_t> slots;
+  const auto rounded = [&](std::uint32_t count) {
+    return (count + limits_.slots_step - 1) / limits_.slots_step * limits_.slots_step;
+  };
+  const auto note_use = [&](const Job& other) {
+    used.set(other.index);
+    slots[other.first_slot] = rounded(other.options.slot_count);
+  };
+  for (const auto& [number, other] : jobs_) note_use(other);
+  for (const Job& other : forgotten_) note_use(other);
+  const auto refuse = [](std::string why) {
+    return tl::unexpected(control::Refusal{RefusalReason::full, std::move(why), -1});
+  };
+  if (used.all()) {
+    return refuse(fmt::format(
+        "the P4 pipeline has {} jobs, as many as it can; wait for the end of one", kJobsMax));
+  }
+  // A job may have more room than slots.
+  const std::uint32_t total = limits_.slots_step > 1 ? limits_.slots : options_.slots;
+  const auto room = find_room(std::move(slots), rounded(job.options.slot_count), total);
+  if (!room) {
+    return refuse(
+        fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of another "
+                    "job, or ask for fewer",
+                    job.options.slot_count));
+  }
+  while (used.test(job.index)) ++job.index;
+  job.first_slot = *room;
+  return {};
+}
+
 control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) {
-  std::vector<RegisterTask> tasks;
+  SlotRange slots;
   {
     const std::lock_guard lock(mutex_);
     const control::Answer<Job*> made = make_job(terms);
     if (!made) return tl::unexpected(made.error());
-    const std::uint32_t first = (*made)->first_slot * 2;
-    for (std::uint32_t copy = first; copy < first + (*made)->options.slot_count * 2U; ++copy) {
-      tasks.push_back(clearing_task(copy));
-    }
+    slots = {(*made)->first_slot, (*made)->options.slot_count};
   }
-  auto cleared = registers_.run(*device_, tasks);
-  // The answer to one more packet shows that no repeat of the others is on its way.
-  if (cleared) cleared = registers_.run(*device_, {{.copy = tasks.front().copy}});
+  const auto cleared = registers_->clear(*device_, slots);
   const std::lock_guard lock(mutex_);
   Job& job = jobs_.at(terms.job);  // which nobody forgets before it has started
   const base::Attempt<void> done = cleared ? insert_entries(job) : base::cannot(cleared.error());
@@ -219,47 +232,30 @@ void PipelineSwitch::forget(std::uint16_t number) {
   forgotten_.push_back(std::move(job.mapped()));
 }
 
-// The job's own entry comes last and goes first, so that no packet meets half a job. A device takes
-// the updates of one message in any order.
+// The entries by which packets are summed come last and go first, so that no packet meets half a
+// job. A device takes the updates of one message in any order.
 base::Attempt<void> PipelineSwitch::insert_entries(const Job& job) {
   if (const auto done = device_->write(entries_beside(job, v1::Update::INSERT)); !done) return done;
-  return device_->write({job_entry(job, v1::Update::INSERT)});
+  return device_->write(target_->job_entries(job, v1::Update::INSERT));
 }
 
 bool PipelineSwitch::delete_entries(const Job& job) {
-  return device_->remove({job_entry(job, v1::Update::DELETE)}).has_value() &&
+  return device_->remove(target_->job_entries(job, v1::Update::DELETE)).has_value() &&
          device_->remove(entries_beside(job, v1::Update::DELETE)).has_value();
 }
 
 std::vector<v1::Update> PipelineSwitch::entries_beside(const Job& job,
                                                        v1::Update::Type type) const {
-  std::vector<v1::Update> updates;
+  std::vector<v1::Update> updates = target_->sender_entries(job, type);
   updates.push_back(program_.update(type, kFirstJobGroup + job.index, {}));
+  if (type != v1::Update::DELETE) return updates;
   for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
-    updates.push_back(sender_entry(job, worker, type));
-    if (type == v1::Update::DELETE) {
-      updates.push_back(program_.update(type, Table::workers, {job.index, worker}));
+    updates.push_back(program_.update(type, Table::workers, {target_->name_of(job), worker}));
+    for (v1::Update& each : target_->place_entries(job, worker, type)) {
+      updates.push_back(std::move(each));
     }
   }
   return updates;
-}
-
-v1::Update PipelineSwitch::job_entry(const Job& job, v1::Update::Type type) const {
-  const core::AggregatorOptions& options = job.options;
-  const std::uint32_t elements = std::min(
-      {options.elements_max, kElementsMax, options.datagram_bytes_max - INFOLD_HEADER_BYTES});
-  return program_.update(type, Table::jobs, {options.job},
-                         {job.index, options.epoch, job.first_slot, options.slot_count, elements,
-                          job.all_bits(), kFirstJobGroup + job.index, job.has_ended ? 1U : 0U});
-}
-
-v1::Update PipelineSwitch::sender_entry(const Job& job, std::uint8_t worker,
-                                        v1::Update::Type type) const {
-  const core::RankRange ranks = job.options.workers[worker];
-  const Place place = job.workers[worker].place.value_or(Place{});
-  return program_.update(type, Table::senders, {job.index, worker},
-                         {job.bit_of(worker), ipv4_of(job.workers[worker].source),
-                          core::rank_digest(ranks.first), place.mac, place.udp_port, place.port});
 }
 
 void PipelineSwitch::hear_digests(const v1::DigestList& list) {
@@ -274,7 +270,7 @@ void PipelineSwitch::hear_digests(const v1::DigestList& list) {
 // A station that speaks at another port has moved there. What does not fit into the table is sent
 // to all ports. After an error the next note of the station is the next attempt.
 void PipelineSwitch::learn(const StationNote& note) {
-  if ((note.mac & kGroupBit) != 0) return;
+  if ((note.mac & kGroupBit) != 0 || note.port > limits_.port_max) return;
   const auto entries = [&](v1::Update::Type type, std::uint32_t port) {
     const bool has_data = type == v1::Update::INSERT;
     return std::vector<v1::Update>{has_data
@@ -295,34 +291,46 @@ void PipelineSwitch::learn(const StationNote& note) {
   }
 }
 
+// A worker that speaks from another place is there from now on. What tells of the old place goes
+// first. After an error the worker's next note is the next attempt.
 void PipelineSwitch::learn(const WorkerNote& note) {
   const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) {
-    return each.second.index == note.job_index && each.second.is_in_tables;
+    return target_->name_of(each.second) == note.job && each.second.is_in_tables;
   });
   if (found == jobs_.end() || note.worker >= found->second.workers.size()) return;
+  if (note.port > limits_.port_max) return;
   Job& job = found->second;
+  PipelineWorker& worker = job.workers[note.worker];
   const Place place = {note.mac, note.udp_port, note.port};
-  std::optional<Place>& known = job.workers[note.worker].place;
-  if (known == place) return;
-  const v1::Update::Type type = known ? v1::Update::MODIFY : v1::Update::INSERT;
-  known = place;
+  if (worker.is_in_tables && worker.place == place) return;
+  if (!delete_place(job, note.worker)) return;
+  worker.place = place;
   std::vector<v1::Replica> receivers;
-  for (std::size_t worker = 0; worker < job.workers.size(); ++worker) {
-    if (!job.workers[worker].place) continue;
+  for (std::size_t i = 0; i < job.workers.size(); ++i) {
+    if (i != note.worker && !job.workers[i].is_in_tables) continue;
     v1::Replica& replica = receivers.emplace_back();
-    replica.set_egress_port(job.workers[worker].place->port);
-    replica.set_instance(static_cast<std::uint32_t>(worker));
+    replica.set_egress_port(job.workers[i].place->port);
+    replica.set_instance(static_cast<std::uint32_t>(i));
   }
-  const bool is_written =
-      write({program_.update(type, Table::workers, {job.index, note.worker},
-                             {place.mac, ipv4_of(job.workers[note.worker].source), place.udp_port}),
-             program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers),
-             sender_entry(job, note.worker, v1::Update::MODIFY)});
-  if (is_written) return;
-  // The worker's next note is the next attempt.
-  known.reset();
-  static_cast<void>(device_->remove(
-      {program_.update(v1::Update::DELETE, Table::workers, {job.index, note.worker})}));
+  std::vector<v1::Update> updates = target_->place_entries(job, note.worker, v1::Update::INSERT);
+  updates.push_back(program_.update(v1::Update::INSERT, Table::workers,
+                                    {target_->name_of(job), note.worker},
+                                    {place.mac, ipv4_of(worker.source), place.udp_port}));
+  updates.push_back(program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers));
+  worker.is_in_tables = write(updates);
+  if (!worker.is_in_tables) static_cast<void>(delete_place(job, note.worker));
+}
+
+bool PipelineSwitch::delete_place(Job& job, std::uint8_t worker) {
+  PipelineWorker& known = job.workers[worker];
+  if (!known.place) return true;
+  std::vector<v1::Update> updates = target_->place_entries(job, worker, v1::Update::DELETE);
+  updates.push_back(
+      program_.update(v1::Update::DELETE, Table::workers, {target_->name_of(job), worker}));
+  if (!device_->remove(updates)) return false;
+  known.place.reset();
+  known.is_in_tables = false;
+  return true;
 }
 
 bool PipelineSwitch::write(const std::vector<v1::Update>& updates) {
@@ -348,7 +356,7 @@ site::SwitchStatus PipelineSwitch::status() {
   status.jobs = registrar_->status();
   status.slots = options_.slots;
   for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
-  const auto counters = device_->read(program_.all_verdicts());
+  const auto counters = device_->read({program_.all_verdicts()});
   const std::lock_guard lock(sending_);
   if (counters) counted_ = {};  // else those of the last time
   for (const v1::Entity& entity : counters.value_or(std::vector<v1::Entity>())) {

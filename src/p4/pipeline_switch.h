@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch whose sums are made by a P4 pipeline: a device with the program of p4/, and this
+// A switch whose sums are made by a P4 pipeline: a device with a program of p4/targets, and this
 // process, its controller. The control plane sets jobs up here, as at any switch. This process
 // writes the pipeline's tables, multicast groups and registers. It is a host behind one of the
 // device's ports, and is on no packet's path but those that the pipeline cannot decide about:
@@ -36,7 +36,9 @@
 #include "io/udp/udp_socket.h"
 #include "p4/device.h"
 #include "p4/program.h"
-#include "p4/registers.h"
+#include "p4/targets/job.h"
+#include "p4/targets/registers.h"
+#include "p4/targets/target.h"
 #include "site/switch_status.h"
 
 namespace infold::p4 {
@@ -50,7 +52,7 @@ struct PipelineSwitchOptions {
   std::uint32_t datagram_bytes_max = kDatagramBytesMax;
   DeviceOptions device;
   std::vector<std::uint32_t> ports;  // of the device, that packets to unknown stations go to
-  std::uint32_t slots = kSlotsMax;   // of all jobs together
+  std::uint32_t slots = ~0U;         // of all jobs together, as far as the program has them
 };
 
 class PipelineSwitch final : public control::Plane, private DeviceListener {
@@ -71,6 +73,7 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
 
   std::vector<control::SiteAddress> sites() const override;
   std::uint32_t slots_total() const override { return options_.slots; }
+  std::uint32_t slots_of_job_max() const override { return limits_.slots_of_job; }
   std::uint32_t jobs_max() const override { return kJobsMax; }
   std::uint32_t datagram_bytes_max() const override;
   bool takes_host_groups() const override { return false; }
@@ -79,53 +82,24 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   void forget_job(std::uint16_t job) override;
 
  private:
-  // Where a worker's packets come from.
-  struct Place {
-    std::uint64_t mac = 0;
-    std::uint16_t udp_port = 0;
-    std::uint32_t port = 0;  // of the device
-    friend bool operator==(const Place&, const Place&) = default;
-  };
-  struct Worker {
-    io::SocketAddress source;
-    std::optional<Place> place;  // none: it has sent nothing yet
-  };
-  struct Job {
-    core::AggregatorOptions options;
-    std::uint16_t index = 0;
-    std::uint32_t first_slot = 0;
-    bool is_in_tables = false;
-    bool has_ended = false;  // as the table says
-    std::vector<Worker> workers;
-    std::optional<core::Abort> end;
-
-    // In a slot's set of contributors.
-    std::uint32_t bit_of(std::uint8_t worker) const {
-      return std::uint32_t{1} << options.workers[worker].first;
-    }
-    std::uint32_t all_bits() const {
-      std::uint32_t all = 0;
-      for (std::uint8_t worker = 0; worker < workers.size(); ++worker) all |= bit_of(worker);
-      return all;
-    }
-  };
+  using Job = PipelineJob;
 
   PipelineSwitch(const PipelineSwitchOptions& options, Program program, io::UdpSocket socket);
   base::Attempt<void> prepare_device();
   base::Attempt<void> delete_groups();
 
-  void hear_packet(const v1::PacketIn& packet) override { registers_.hear(packet); }
+  void hear_packet(const v1::PacketIn& packet) override { registers_->hear(packet); }
   void hear_digests(const v1::DigestList& list) override;
 
   // These require that mutex_ is held.
   control::Answer<Job*> make_job(const control::JobTerms& terms);
+  control::Answer<void> find_place(Job& job) const;
   std::vector<v1::Update> entries_beside(const Job& job, v1::Update::Type type) const;
   base::Attempt<void> insert_entries(const Job& job);
   bool delete_entries(const Job& job);
   void forget(std::uint16_t number);
   void write_again();
-  v1::Update job_entry(const Job& job, v1::Update::Type type) const;
-  v1::Update sender_entry(const Job& job, std::uint8_t worker, v1::Update::Type type) const;
+  bool delete_place(Job& job, std::uint8_t worker);
   void learn(const StationNote& note);
   void learn(const WorkerNote& note);
   bool write(const std::vector<v1::Update>& updates);  // logs what the device refuses
@@ -142,15 +116,17 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
                                           const core::Packet& packet);
   core::Verdict hear_abort(const io::SocketAddress& from, const core::Packet& packet,
                            const Job& job);
+  bool fits_limits(const core::ChunkSignature& signature) const;
   std::optional<core::Verdict> look_for_mismatch(const core::Header& header, const Job& job);
-  void take_out(const Job& job, const core::Header& header, const RegisterView& view);
+  void take_out(const Job& job, const core::Header& header, const ChunkView& view);
   std::optional<Job> find_job(const core::Header& header);
-  std::optional<RegisterView> view_of(const Job& job, const core::Header& header);
   bool some_chunk_waits_for(const Job& job, std::uint8_t worker);
 
   const PipelineSwitchOptions options_;
   const Program program_;
-  Registers registers_{program_};
+  const TargetLimits& limits_ = limits_of(program_.target());
+  const std::unique_ptr<Target> target_ = make_target(program_);
+  const std::unique_ptr<Registers> registers_ = target_->make_registers();
   std::unique_ptr<Device> device_;
   std::mutex hearing_;                               // taken before mutex_
   std::mutex mutex_;                                 // of the next four

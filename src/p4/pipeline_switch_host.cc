@@ -23,12 +23,6 @@ std::uint32_t copy_of(std::uint32_t first_slot, const core::Header& header) {
   return (first_slot + header.slot) * 2 + (header.round & 1);
 }
 
-core::ChunkSignature signature_of(const RegisterView& view) {
-  return {static_cast<std::uint16_t>(view.format >> 16),
-          static_cast<std::uint8_t>(view.format >> 8), static_cast<std::uint8_t>(view.format),
-          view.shape};
-}
-
 }  // namespace
 
 void PipelineSwitch::watch(base::Duration duration) {
@@ -87,7 +81,20 @@ std::optional<Verdict> PipelineSwitch::verdict_on(const io::SocketAddress& from,
     tell(*job, header.worker, from);
     return Verdict::answered_ended;
   }
+  if (!fits_limits(header.signature)) return Verdict::dropped_limits;
+  const core::Contributors own = {1, 1,
+                                  core::rank_digest(job->options.workers[header.worker].first)};
+  const bool has_data = header.kind == core::Kind::add;
+  if (header.contributors != (has_data ? own : core::Contributors{})) {
+    return Verdict::dropped_malformed;
+  }
   return look_for_mismatch(header, *job);
+}
+
+bool PipelineSwitch::fits_limits(const core::ChunkSignature& signature) const {
+  const core::SiteRecord& record = limits_.record;
+  return record.formats.has(signature.layout().format) &&
+         record.reductions.has(signature.reduction()) && signature.elements <= record.elements_max;
 }
 
 Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Packet& packet,
@@ -118,11 +125,12 @@ Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Pa
 // the slot is made as if the contribution had not come.
 std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& header,
                                                          const Job& job) {
-  std::optional<RegisterView> view = view_of(job, header);
+  const std::uint32_t copy = copy_of(job.first_slot, header);
+  auto view = registers_->look(*device_, copy);
   if (!view) return Verdict::dropped_stale_round;
-  if (view->state != CopyState::spoiled || view->round != header.round) return std::nullopt;
+  if (!view->is_spoiled || view->round != header.round) return std::nullopt;
   // The rank whose call differs from the first one repeats its packet, too.
-  if (signature_of(*view) == header.signature) return Verdict::dropped_stale_round;
+  if (view->signature == header.signature) return Verdict::dropped_stale_round;
   {
     const std::lock_guard lock(mutex_);
     const auto found = jobs_.find(header.job);
@@ -130,12 +138,12 @@ std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& hea
     mark_ended(found->second);
     if (!found->second.has_ended) return Verdict::dropped_stale_round;
   }
-  view = view_of(job, header);
+  view = registers_->look(*device_, copy);
   core::Abort abort = {core::AbortReason::stopped, 0, 0, {}, {}};
   if (view && view->first_worker < job.workers.size()) {
     take_out(job, header, *view);
     abort = {core::AbortReason::mismatch, job.options.workers[header.worker].first,
-             job.options.workers[view->first_worker].first, header.signature, signature_of(*view)};
+             job.options.workers[view->first_worker].first, header.signature, view->signature};
   }
   const std::lock_guard lock(mutex_);
   const auto found = jobs_.find(header.job);
@@ -144,15 +152,16 @@ std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& hea
   return Verdict::job_ended;
 }
 
-void PipelineSwitch::take_out(const Job& job, const core::Header& header,
-                              const RegisterView& view) {
+void PipelineSwitch::take_out(const Job& job, const core::Header& header, const ChunkView& view) {
   std::uint32_t seen = view.seen;
-  if (view.open != header.round) seen = job.all_bits();  // it was the last one
-  seen &= ~job.bit_of(header.worker);
-  static_cast<void>(registers_.run(*device_, {{.copy = copy_of(job.first_slot, header),
-                                               .writes_slot = true,
-                                               .open = header.round,
-                                               .seen = seen}}));
+  if (view.open != header.round) {  // it was the last one
+    for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
+      seen |= target_->bits_of(job, worker);
+    }
+  }
+  seen &= ~target_->bits_of(job, header.worker);
+  static_cast<void>(
+      registers_->set_slot(*device_, job.first_slot + header.slot, header.round, seen));
 }
 
 std::optional<PipelineSwitch::Job> PipelineSwitch::find_job(const core::Header& header) {
@@ -162,28 +171,18 @@ std::optional<PipelineSwitch::Job> PipelineSwitch::find_job(const core::Header& 
   return found->second;
 }
 
-std::optional<RegisterView> PipelineSwitch::view_of(const Job& job, const core::Header& header) {
-  const auto views = registers_.run(*device_, {{.copy = copy_of(job.first_slot, header)}});
-  if (!views) return std::nullopt;
-  return views->front();
-}
-
 // If the registers cannot be read, all hear the end: it does no harm.
 bool PipelineSwitch::some_chunk_waits_for(const Job& job, std::uint8_t worker) {
-  std::vector<RegisterTask> tasks;
-  for (std::uint32_t slot = 0; slot < job.options.slot_count; ++slot) {
-    tasks.push_back({.copy = (job.first_slot + slot) * 2});
-  }
-  const auto views = registers_.run(*device_, tasks);
-  const std::uint32_t bit = job.bit_of(worker);
-  return !views || std::any_of(views->begin(), views->end(), [&](const RegisterView& view) {
-    return view.seen != 0 && (view.seen & bit) == 0;
-  });
+  const auto slots = registers_->contributors(*device_, {job.first_slot, job.options.slot_count});
+  const std::uint32_t bits = target_->bits_of(job, worker);
+  return !slots || std::any_of(slots->begin(), slots->end(),
+                               [&](std::uint32_t seen) { return seen != 0 && (seen & bits) == 0; });
 }
 
 void PipelineSwitch::mark_ended(Job& job) {
   if (std::exchange(job.has_ended, true) || !job.is_in_tables) return;
-  if (!write({job_entry(job, v1::Update::MODIFY)})) job.has_ended = false;  // write_again() does it
+  // If the device refuses, write_again() does it.
+  if (!write(target_->job_entries(job, v1::Update::MODIFY))) job.has_ended = false;
 }
 
 // to every worker whose place is known. A worker that misses it asks, and hears it again.

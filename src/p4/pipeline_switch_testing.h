@@ -3,7 +3,9 @@
 // A P4 pipeline's controller, against a device that keeps what it is told. Workers are sockets.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -39,8 +41,10 @@ inline control::JobTerms terms_of(std::uint16_t number, std::uint16_t slots = 4,
   return terms;
 }
 
-class PipelineSwitchTest : public ::testing::Test {
+class PipelineSwitchFixture : public ::testing::Test {
  protected:
+  explicit PipelineSwitchFixture(TargetKind target) : kind_(target), device_(target) {}
+
   void SetUp() override {
     base::Attempt<std::unique_ptr<PipelineSwitch>> started = start();
     ASSERT_TRUE(started.has_value()) << started.error();
@@ -59,18 +63,59 @@ class PipelineSwitchTest : public ::testing::Test {
     options.device.address = device_.address();
     options.ports = {1, 2, 3};
     options.slots = slots;
-    return PipelineSwitch::start(options, *Program::of(test_program()));
+    return PipelineSwitch::start(options, *Program::of(kind_, test_program(kind_)));
   }
 
   io::SocketAddress host() { return address(switch_->sites().front().address.c_str()); }
 
+  // What the program calls the job, which has this index.
+  std::uint16_t name_of(std::uint16_t number, std::uint16_t index) const {
+    return kind_ == TargetKind::bmv2 ? index : number;
+  }
   // Both workers of the job have sent a packet.
-  void learn_workers(std::uint16_t index) {
+  void learn_workers(std::uint16_t number, std::uint16_t index = 0) {
     for (std::uint8_t worker = 0; worker < workers_.size(); ++worker) {
-      device_.tell(WorkerNote{index, worker, 0x020000000001ULL + worker,
+      device_.tell(WorkerNote{name_of(number, index), worker, 0x020000000001ULL + worker,
                               workers_[worker]->local_address().port(), 1U + worker});
     }
     ASSERT_TRUE(device_.wait_for_acknowledgements());
+  }
+
+  // What the tables say of the jobs.
+  struct InTables {
+    std::uint32_t first_slot = 0;
+    bool has_ended = false;
+  };
+  std::map<std::uint16_t, InTables> jobs() const {
+    std::map<std::uint16_t, InTables> found;
+    if (kind_ == TargetKind::bmv2) {
+      for (const auto& [keys, parameters] : device_.entries(Table::jobs)) {
+        found[static_cast<std::uint16_t>(keys[0])] = {static_cast<std::uint32_t>(parameters[2]),
+                                                      parameters.back() == 1};
+      }
+      return found;
+    }
+    for (const auto& [keys, parameters] : device_.entries(Table::senders)) {
+      const auto number = static_cast<std::uint16_t>(keys[0]);
+      const InTables job = {static_cast<std::uint32_t>(parameters[0]) * 256,
+                            parameters.back() == 1};
+      const auto [known, is_first] = found.emplace(number, job);
+      EXPECT_EQ(known->second.has_ended, job.has_ended) << "entries of a job that differ";
+      const bool adds = !job.has_ended && keys[3] != static_cast<std::uint64_t>(core::Kind::query);
+      EXPECT_EQ(parameters[1] != 0xFFFFFFFF, adds) << "sums, or does not";
+    }
+    return found;
+  }
+  bool has_ended(std::uint16_t number) const { return jobs()[number].has_ended; }
+
+  // A slot's set of contributors.
+  std::uint32_t seen_of(const std::vector<std::uint8_t>& workers, std::uint32_t world) const {
+    std::uint32_t seen = 0;
+    for (const std::uint8_t worker : workers) {
+      const bool is_last = kind_ == TargetKind::tofino && worker + 1U == world;
+      seen |= is_last ? ~0U << worker : 1U << worker;
+    }
+    return seen;
   }
 
   core::Header header_of(std::uint16_t job, core::Kind kind, std::uint8_t worker) {
@@ -138,9 +183,26 @@ class PipelineSwitchTest : public ::testing::Test {
     return std::nullopt;
   }
 
+  const TargetKind kind_;
   FakeDevice device_;
   std::array<std::optional<io::UdpSocket>, 2> workers_;
   std::unique_ptr<PipelineSwitch> switch_;  // ends before its device
+};
+
+// What is alike on all targets.
+class PipelineSwitchTest : public PipelineSwitchFixture,
+                           public ::testing::WithParamInterface<TargetKind> {
+ protected:
+  PipelineSwitchTest() : PipelineSwitchFixture(GetParam()) {}
+};
+// What is not.
+class Bmv2SwitchTest : public PipelineSwitchFixture {
+ protected:
+  Bmv2SwitchTest() : PipelineSwitchFixture(TargetKind::bmv2) {}
+};
+class TofinoSwitchTest : public PipelineSwitchFixture {
+ protected:
+  TofinoSwitchTest() : PipelineSwitchFixture(TargetKind::tofino) {}
 };
 
 }  // namespace infold::p4

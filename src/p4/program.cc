@@ -13,43 +13,6 @@
 namespace infold::p4 {
 namespace {
 
-// As the program has them.
-struct TableNames {
-  std::string_view table;
-  std::vector<std::string_view> keys;
-  std::string_view action;
-  std::vector<std::string_view> parameters;
-};
-
-const TableNames& names_of(Table table) {
-  static const std::array<TableNames, static_cast<std::size_t>(Table::count_)> kNames = {{
-      {"Sum.admission.addresses", {"headers.ipv4.to", "headers.udp.to"}, "Sum.admission.take", {}},
-      {"Sum.admission.jobs",
-       {"headers.infold.job"},
-       "Sum.admission.set_job",
-       {"index", "epoch", "first_slot", "slots", "elements_max", "all", "multicast", "has_ended"}},
-      {"Sum.admission.senders",
-       {"metadata.job.index", "headers.infold.worker"},
-       "Sum.admission.set_sender",
-       {"bit_", "address", "rank_digest", "mac", "udp_port", "port"}},
-      {"Address.workers",
-       {"metadata.job.index", "standard.egress_rid"},
-       "Address.address",
-       {"mac", "ip", "udp_port"}},
-      {"Sum.forward.stations", {"headers.ethernet.to"}, "Sum.forward.to_port", {"port"}},
-      {"Sum.forward.sources",
-       {"headers.ethernet.from", "standard.ingress_port"},
-       "Sum.forward.is_known",
-       {}},
-  }};
-  return kNames[static_cast<std::size_t>(table)];
-}
-
-constexpr std::array<std::string_view, 2> kDigestNames = {"station_note_t", "worker_note_t"};
-constexpr std::array<std::string_view, 6> kFieldsOut = {"ticket", "copy", "writes",
-                                                        "open",   "seen", "round"};
-constexpr std::array<std::string_view, 9> kFieldsIn = {
-    "ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round", "state"};
 constexpr std::uint64_t kWritesSlot = 1;
 constexpr std::uint64_t kWritesRound = 2;
 // An Ethernet frame of no type in use. The program looks at the header before it alone.
@@ -108,17 +71,18 @@ std::uint64_t number_of(const std::string& bytes) {
   return number;
 }
 
-base::Attempt<Program> Program::of(const std::string& p4info, std::string text) {
+base::Attempt<Program> Program::of(TargetKind target, const std::string& p4info, std::string text) {
   v1::ForwardingPipelineConfig config;
   if (!config.mutable_p4info()->ParseFromString(p4info)) {
     return base::cannot("its P4Info is no message in binary form");
   }
   config.set_p4_device_config(std::move(text));
-  return of(std::move(config));
+  return of(target, std::move(config));
 }
 
-base::Attempt<Program> Program::of(v1::ForwardingPipelineConfig config) {
+base::Attempt<Program> Program::of(TargetKind target, v1::ForwardingPipelineConfig config) {
   Program program;
+  program.target_ = target;
   program.config_ = std::move(config);
   if (const base::Attempt<void> found = program.find_all(); !found) {
     return base::cannot(found.error());
@@ -128,34 +92,44 @@ base::Attempt<Program> Program::of(v1::ForwardingPipelineConfig config) {
 
 base::Attempt<void> Program::find_all() {
   const auto& info = config_.p4info();
-  for (std::size_t i = 0; i < tables_.size(); ++i) {
-    auto found = find(static_cast<Table>(i));
+  const ProgramNames& names = names_of(target_);
+  for (const TableNames& table : names.tables) {
+    auto found = find(table);
     if (!found) return base::cannot(found.error());
-    tables_[i] = std::move(*found);
+    tables_[static_cast<std::size_t>(table.number)] = std::move(*found);
+  }
+  for (const RegisterNames& each : names.registers) {
+    const auto found = find(each);
+    if (!found) return base::cannot(found.error());
+    registers_[static_cast<std::size_t>(each.number)] = *found;
   }
   for (std::size_t i = 0; i < digests_.size(); ++i) {
-    const auto digest = find_named(info.digests(), kDigestNames[i]);
-    if (digest == info.digests().end()) return lacks("digest", kDigestNames[i]);
+    const auto digest = find_named(info.digests(), names.digests[i]);
+    if (digest == info.digests().end()) return lacks("digest", names.digests[i]);
     digests_[i] = digest->preamble().id();
   }
   const auto verdicts = find_named(info.counters(), "Sum.verdicts");
   if (verdicts == info.counters().end()) return lacks("counter", "Sum.verdicts");
   verdicts_ = verdicts->preamble().id();
-  const auto& headers = info.controller_packet_metadata();
+  return names.fields_out.empty() ? base::Attempt<void>() : find_packets();
+}
+
+base::Attempt<void> Program::find_packets() {
+  const auto& headers = config_.p4info().controller_packet_metadata();
   const auto out = find_named(headers, "packet_out");
   const auto in = find_named(headers, "packet_in");
   if (out == headers.end() || in == headers.end()) return lacks("header", "packet_out, packet_in");
-  auto fields_out = number_fields(out->metadata(), kFieldsOut, "packet_out");
+  const ProgramNames& names = names_of(target_);
+  auto fields_out = number_fields(out->metadata(), names.fields_out, "packet_out");
   if (!fields_out) return base::cannot(fields_out.error());
-  auto fields_in = number_fields(in->metadata(), kFieldsIn, "packet_in");
+  auto fields_in = number_fields(in->metadata(), names.fields_in, "packet_in");
   if (!fields_in) return base::cannot(fields_in.error());
   fields_out_ = std::move(*fields_out);
   fields_in_ = std::move(*fields_in);
   return {};
 }
 
-base::Attempt<Program::TableNumbers> Program::find(Table table) const {
-  const TableNames& names = names_of(table);
+base::Attempt<Program::TableNumbers> Program::find(const TableNames& names) const {
   const auto& info = config_.p4info();
   const auto found = find_named(info.tables(), names.table);
   if (found == info.tables().end()) return lacks("table", names.table);
@@ -169,9 +143,25 @@ base::Attempt<Program::TableNumbers> Program::find(Table table) const {
                       std::move(*parameters)};
 }
 
+base::Attempt<Program::RegisterNumbers> Program::find(const RegisterNames& names) const {
+  const auto& info = config_.p4info();
+  const auto found = find_named(info.registers(), names.name);
+  if (found == info.registers().end()) return lacks("register", names.name);
+  const auto type = info.type_info().structs().find(found->type_spec().struct_().name());
+  std::vector<std::string_view> members;
+  if (type != info.type_info().structs().end()) {
+    for (const auto& member : type->second.members()) members.push_back(member.name());
+  }
+  if (members != names.members) {
+    return lacks("register", fmt::format("{} of [{}]", names.name, fmt::join(names.members, ", ")));
+  }
+  return RegisterNumbers{found->preamble().id(), members.size()};
+}
+
 v1::Update Program::update(v1::Update::Type type, Table table, Numbers keys,
                            Numbers parameters) const {
   const TableNumbers& numbers = tables_[static_cast<std::size_t>(table)];
+  CHECK_THAT(numbers.id, !=, 0U);
   CHECK_THAT(keys.size(), ==, numbers.keys.size());
   v1::Update update;
   update.set_type(type);
@@ -232,6 +222,34 @@ v1::Entity Program::all_groups() {
   return entity;
 }
 
+v1::Entity Program::entry_of(Register of, std::uint32_t index) const {
+  v1::Entity entity;
+  v1::RegisterEntry& entry = *entity.mutable_register_entry();
+  entry.set_register_id(id_of(of));
+  entry.mutable_index()->set_index(index);
+  return entity;
+}
+
+v1::Update Program::write_register(Register of, std::uint32_t index, Numbers values) const {
+  const std::size_t members = registers_[static_cast<std::size_t>(of)].members;
+  CHECK_THAT(values.size(), ==, std::max<std::size_t>(members, 1));
+  v1::Update update;
+  update.set_type(v1::Update::MODIFY);
+  *update.mutable_entity() = entry_of(of, index);
+  v1::P4Data& data = *update.mutable_entity()->mutable_register_entry()->mutable_data();
+  for (const std::uint64_t value : values) {
+    v1::P4Data& number = members == 0 ? data : *data.mutable_struct_()->add_members();
+    number.set_bitstring(bytes_of(value));
+  }
+  return update;
+}
+
+std::vector<std::uint64_t> Program::numbers_of(const v1::Entity& answer) const {
+  const v1::P4Data& data = answer.register_entry().data();
+  if (data.has_struct_()) return members_of(data);
+  return {number_of(data.bitstring())};
+}
+
 v1::PacketOut Program::packet(std::uint32_t ticket, const RegisterTask& task) const {
   v1::PacketOut packet;
   packet.set_payload(std::string(kFrameBytes, '\0'));
@@ -248,7 +266,7 @@ v1::PacketOut Program::packet(std::uint32_t ticket, const RegisterTask& task) co
 }
 
 std::optional<RegisterView> Program::read_packet(const v1::PacketIn& packet) const {
-  std::array<std::uint64_t, kFieldsIn.size()> values{};
+  std::vector<std::uint64_t> values(fields_in_.size());
   std::size_t found = 0;
   for (const v1::PacketMetadata& metadata : packet.metadata()) {
     const auto field = std::find(fields_in_.begin(), fields_in_.end(), metadata.metadata_id());
@@ -256,7 +274,7 @@ std::optional<RegisterView> Program::read_packet(const v1::PacketIn& packet) con
     values[static_cast<std::size_t>(field - fields_in_.begin())] = number_of(metadata.value());
     ++found;
   }
-  if (found != values.size()) return std::nullopt;
+  if (found != values.size() || values.empty()) return std::nullopt;
   const auto word = [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };
   if (values[8] > static_cast<std::uint64_t>(CopyState::spoiled)) return std::nullopt;
   return RegisterView{word(0), word(1), word(2),
@@ -269,7 +287,7 @@ std::vector<StationNote> Program::stations(const v1::DigestList& list) const {
   if (list.digest_id() != id_of(DigestKind::station)) return notes;
   for (const v1::P4Data& data : list.data()) {
     const std::vector<std::uint64_t> numbers = members_of(data);
-    if (numbers.size() != 2 || numbers[1] > kPortMax) continue;
+    if (numbers.size() != 2) continue;
     notes.push_back({numbers[0], static_cast<std::uint32_t>(numbers[1])});
   }
   return notes;
@@ -280,8 +298,7 @@ std::vector<WorkerNote> Program::workers(const v1::DigestList& list) const {
   if (list.digest_id() != id_of(DigestKind::worker)) return notes;
   for (const v1::P4Data& data : list.data()) {
     const std::vector<std::uint64_t> numbers = members_of(data);
-    if (numbers.size() != 5 || numbers[4] > kPortMax) continue;
-    if (numbers[0] >= kJobsMax || numbers[1] >= core::kAdderWorkersMax) continue;
+    if (numbers.size() != 5 || numbers[1] >= core::kAdderWorkersMax) continue;
     notes.push_back({static_cast<std::uint16_t>(numbers[0]), static_cast<std::uint8_t>(numbers[1]),
                      numbers[2], static_cast<std::uint16_t>(numbers[3]),
                      static_cast<std::uint32_t>(numbers[4])});

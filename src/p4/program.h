@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the P4 program offers to its controller, by the numbers that the compiler gave: tables,
-// groups, digests, and the packets that reach its registers. Makes the messages for a device, and
+// What a P4 program offers to its controller, by the numbers that the compiler gave: tables,
+// groups, digests, registers, and the packets that reach them. Makes the messages for a device, and
 // reads what a device tells.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/attempt.h"
+#include "p4/program_names.h"
 #include "proto/p4/p4runtime.pb.h"
 
 namespace infold::p4 {
@@ -21,15 +22,10 @@ namespace v1 = ::p4::v1;
 
 // As p4/generated/sizes.p4 and p4/targets have them.
 inline constexpr std::uint32_t kJobsMax = 16;
-inline constexpr std::uint32_t kSlotsMax = 1024;
 inline constexpr std::uint32_t kElementsMax = 64;
 inline constexpr std::uint32_t kStationsMax = 1024;
 inline constexpr std::uint32_t kFloodGroup = 1;
 inline constexpr std::uint32_t kFirstJobGroup = 2;  // and one for each job after it
-inline constexpr std::uint32_t kPortMax = 509;      // 510 is the controller's, and 511 drops
-
-enum class Table : std::uint8_t { addresses, jobs, senders, workers, stations, sources, count_ };
-enum class DigestKind : std::uint8_t { station, worker, count_ };
 
 using Numbers = std::initializer_list<std::uint64_t>;
 
@@ -41,7 +37,7 @@ struct StationNote {
 
 // A digest: a worker's packet came from another place than the table says.
 struct WorkerNote {
-  std::uint16_t job_index = 0;
+  std::uint16_t job = 0;  // Target::name_of()
   std::uint8_t worker = 0;
   std::uint64_t mac = 0;
   std::uint16_t udp_port = 0;
@@ -77,12 +73,14 @@ struct RegisterView {
 class Program {
  public:
   // What the compiler writes: a description in binary form, and the program for the device.
-  static base::Attempt<Program> of(const std::string& p4info, std::string text);
-  static base::Attempt<Program> of(v1::ForwardingPipelineConfig config);
+  static base::Attempt<Program> of(TargetKind target, const std::string& p4info, std::string text);
+  static base::Attempt<Program> of(TargetKind target, v1::ForwardingPipelineConfig config);
 
+  TargetKind target() const { return target_; }
   const v1::ForwardingPipelineConfig& config() const { return config_; }
 
-  // Numbers stand in the program's order. Without parameters the update is for a deletion.
+  // Numbers stand in the program's order. Requires: the program has the table. Without parameters
+  // the update is for a deletion.
   v1::Update update(v1::Update::Type type, Table table, Numbers keys,
                     Numbers parameters = {}) const;
   v1::Update update(v1::Update::Type type, std::uint32_t group,
@@ -90,6 +88,11 @@ class Program {
   v1::Update ask_for(DigestKind kind) const;
   v1::Entity all_verdicts() const;
   static v1::Entity all_groups();
+
+  // Likewise of registers. The answer to a question has the entry and its numbers.
+  v1::Update write_register(Register of, std::uint32_t index, Numbers values) const;
+  v1::Entity entry_of(Register of, std::uint32_t index) const;
+  std::vector<std::uint64_t> numbers_of(const v1::Entity& answer) const;
 
   v1::PacketOut packet(std::uint32_t ticket, const RegisterTask& task) const;
   std::optional<RegisterView> read_packet(const v1::PacketIn& packet) const;
@@ -99,6 +102,7 @@ class Program {
   // For a device in tests.
   std::uint32_t id_of(Table table) const { return tables_[static_cast<std::size_t>(table)].id; }
   std::uint32_t id_of(DigestKind kind) const { return digests_[static_cast<std::size_t>(kind)]; }
+  std::uint32_t id_of(Register of) const { return registers_[static_cast<std::size_t>(of)].id; }
   const std::vector<std::uint32_t>& fields_in() const { return fields_in_; }
 
  private:
@@ -109,12 +113,21 @@ class Program {
     std::vector<std::uint32_t> parameters;
   };
 
-  base::Attempt<void> find_all();
-  base::Attempt<TableNumbers> find(Table table) const;
+  struct RegisterNumbers {
+    std::uint32_t id = 0;
+    std::size_t members = 0;  // none: each entry is a number
+  };
 
+  base::Attempt<void> find_all();
+  base::Attempt<void> find_packets();
+  base::Attempt<TableNumbers> find(const TableNames& names) const;
+  base::Attempt<RegisterNumbers> find(const RegisterNames& names) const;
+
+  TargetKind target_ = TargetKind::bmv2;
   v1::ForwardingPipelineConfig config_;
   std::array<TableNumbers, static_cast<std::size_t>(Table::count_)> tables_;
   std::array<std::uint32_t, static_cast<std::size_t>(DigestKind::count_)> digests_{};
+  std::array<RegisterNumbers, static_cast<std::size_t>(Register::count_)> registers_;
   std::uint32_t verdicts_ = 0;
   std::vector<std::uint32_t> fields_out_;  // of a task
   std::vector<std::uint32_t> fields_in_;   // of a view

@@ -24,34 +24,53 @@ TEST(P4Program, NumbersHaveNoLeadingZeros) {
 }
 
 TEST(P4Program, SaysWhatAnotherProgramLacks) {
-  v1::ForwardingPipelineConfig config = test_program();
+  v1::ForwardingPipelineConfig config = test_program(TargetKind::bmv2);
   config.mutable_p4info()->mutable_tables(1)->mutable_preamble()->set_name("Sum.other");
-  EXPECT_THAT(Program::of(config).error(), HasSubstr("it has no table Sum.admission.jobs"));
-  config = test_program();
+  EXPECT_THAT(Program::of(TargetKind::bmv2, config).error(),
+              HasSubstr("it has no table Sum.admission.jobs"));
+  config = test_program(TargetKind::bmv2);
   config.mutable_p4info()->mutable_tables(1)->mutable_match_fields(0)->set_name("other");
-  EXPECT_THAT(Program::of(config).error(), HasSubstr("headers.infold.job of Sum.admission"));
-  config = test_program();
+  EXPECT_THAT(Program::of(TargetKind::bmv2, config).error(),
+              HasSubstr("headers.infold.job of Sum.admission"));
+  config = test_program(TargetKind::bmv2);
   config.mutable_p4info()->mutable_actions(2)->add_params()->set_name("more");
-  EXPECT_THAT(Program::of(config).error(), HasSubstr("no use for the field more"));
-  config = test_program();
+  EXPECT_THAT(Program::of(TargetKind::bmv2, config).error(),
+              HasSubstr("no use for the field more"));
+  config = test_program(TargetKind::bmv2);
   config.mutable_p4info()->clear_digests();
-  EXPECT_THAT(Program::of(config).error(), HasSubstr("no digest station_note_t"));
-  config = test_program();
+  EXPECT_THAT(Program::of(TargetKind::bmv2, config).error(), HasSubstr("no digest station_note_t"));
+  config = test_program(TargetKind::bmv2);
   config.mutable_p4info()->clear_controller_packet_metadata();
-  EXPECT_THAT(Program::of(config).error(), HasSubstr("no header packet_out"));
-  EXPECT_THAT(Program::of(v1::ForwardingPipelineConfig()).error(),
+  EXPECT_THAT(Program::of(TargetKind::bmv2, config).error(), HasSubstr("no header packet_out"));
+  EXPECT_THAT(Program::of(TargetKind::bmv2, v1::ForwardingPipelineConfig()).error(),
               HasSubstr("it is not infold's program"));
 }
 
+TEST(P4Program, SaysWhatAnotherProgramForTofinoLacks) {
+  const v1::ForwardingPipelineConfig program = test_program(TargetKind::tofino);
+  ASSERT_TRUE(Program::of(TargetKind::tofino, program).has_value());
+  EXPECT_THAT(Program::of(TargetKind::bmv2, program).error(), HasSubstr("Sum.admission.jobs"));
+  v1::ForwardingPipelineConfig config = program;
+  config.mutable_p4info()->clear_registers();
+  EXPECT_THAT(Program::of(TargetKind::tofino, config).error(),
+              HasSubstr("it has no register Sum.slot.slots_before"));
+  config = program;
+  (*config.mutable_p4info()->mutable_type_info()->mutable_structs())["slot_t"].clear_members();
+  EXPECT_THAT(Program::of(TargetKind::tofino, config).error(),
+              HasSubstr("Sum.slot.slots_before of [open, seen]"));
+}
+
 TEST(P4Program, IsWhatTheCompilerWrites) {
-  EXPECT_THAT(Program::of("no message", "{}").error(), HasSubstr("no message in binary form"));
-  const auto program = Program::of(test_program().p4info().SerializeAsString(), "{}");
+  EXPECT_THAT(Program::of(TargetKind::bmv2, "no message", "{}").error(),
+              HasSubstr("no message in binary form"));
+  const auto program = Program::of(
+      TargetKind::bmv2, test_program(TargetKind::bmv2).p4info().SerializeAsString(), "{}");
   ASSERT_TRUE(program.has_value()) << program.error();
   EXPECT_EQ(program->config().p4_device_config(), "{}");
 }
 
 TEST(P4Program, ReadsOnlyMessagesThatAreWhole) {
-  const Program program = *Program::of(test_program());
+  const Program program = *Program::of(TargetKind::bmv2, test_program(TargetKind::bmv2));
   v1::PacketIn packet;
   EXPECT_FALSE(program.read_packet(packet).has_value());
   for (const std::uint32_t field : program.fields_in()) {
@@ -72,10 +91,6 @@ TEST(P4Program, ReadsOnlyMessagesThatAreWhole) {
   list.add_data();                                    // no struct
   list.add_data()->mutable_struct_()->add_members();  // too short
   EXPECT_THAT(program.stations(list), IsEmpty());
-  v1::P4StructLike& far = *list.add_data()->mutable_struct_();
-  far.add_members()->set_bitstring(bytes_of(2));
-  far.add_members()->set_bitstring(bytes_of(kPortMax + 1));
-  EXPECT_THAT(program.stations(list), IsEmpty()) << "no port of a station";
   EXPECT_THAT(program.workers(list), IsEmpty()) << "of another digest";
 }
 

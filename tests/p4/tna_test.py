@@ -300,6 +300,21 @@ def check_frames_that_are_too_short(replay):
     complete(replay, *range(24))
 
 
+def check_wrong_checksums(replay):
+    """Nothing is summed of a datagram that was altered on its way, or has no checksum (R-001)."""
+    start_with_a_skip(replay, 24)
+    whole = frames.make_frame(frames.packet(ADD, *range(24), width=4), 0, frames.ip_of(0))
+    for place in (30, *range(UDP_CHECKSUM.start, ELEMENTS_AT), ELEMENTS_AT, len(whole) - 1):
+        altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:]
+        outcome = replay.device.start(altered, FIRST_WORKER_SIDE)
+        assert all(counted in (frames.TO_HOST, NONE) for counted in outcome.counted), outcome
+        assert {port for port, _ in outcome.sent} <= {HOST_SIDE, *SIDES}, outcome
+    without = whole[:UDP_CHECKSUM.start] + bytes(2) + whole[UDP_CHECKSUM.stop:]
+    outcome = replay.device.start(without, FIRST_WORKER_SIDE)
+    assert outcome.sent == [(HOST_SIDE, without)], outcome
+    complete(replay, *range(24))
+
+
 def check_a_result_whose_checksum_is_zero(replay):
     """It goes as 0xFFFF. A worker drops a packet without a checksum, each time that it comes."""
     start_with_a_skip(replay, 1)
@@ -323,7 +338,8 @@ def replayed(lines, program, order=None):
     replay = Replay(Device(program, random.Random(SEED)), order)
     replay.run(lines)
     check_other_traffic(replay)
-    for check in (check_frames_that_are_too_short, check_a_result_whose_checksum_is_zero,
+    for check in (check_frames_that_are_too_short, check_wrong_checksums,
+                  check_a_result_whose_checksum_is_zero,
                   check_a_result_without_data):
         replay.jobs = 0
         check(replay)

@@ -16,34 +16,39 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
   }
 
   // Registers have four operations on this chip. So there are no minima and no joined bits, and no
-  // rank may leave its part of a maximum out. A slot beyond those of a job would be another slot.
+  // rank may leave its part of a maximum out. A place of a slot has the low bits of its number alone,
+  // so no other bits may be set. A datagram without a checksum is not summed (R-001).
   action sum() { metadata.is_summed = 1; }
   table layouts {
     key = {
-      headers.infold.version : exact;
-      headers.infold.flags : exact;
-      headers.infold.kind : exact;
-      headers.infold.slot[15:SLOT_BITS] : exact;
+      headers.infold.version : ternary;
+      headers.infold.flags : ternary;
+      headers.infold.kind : ternary;
       headers.infold.layout : ternary;
+      headers.infold.slot : ternary;
+      headers.udp.checksum : ternary;
     }
     actions = { sum; NoAction; }
     const default_action = NoAction();
     size = 16;
     const entries = {
-      (VERSION, 0, KIND_ADD, 0, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_ADD, 0, 0x0203 &&& 0x8FCF) : sum();
-      (VERSION, 0, KIND_SKIP, 0, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_QUERY, 0, 0x0200 &&& 0x8FCE) : sum();
-      (VERSION, 0, KIND_QUERY, 0, 0x0203 &&& 0x8FCF) : sum();
+      (_, _, _, _, _, 0) : NoAction();
+      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
     }
   }
 
+  // A right UDP checksum leaves the datagram's length (R-001).
   action fit() { metadata.has_right_length = 1; }
   table lengths {
     key = {
       headers.infold.kind : exact;
       headers.infold.ELEMENTS : exact;
       headers.udp.bytes : exact;
+      metadata.rest_of_udp : exact;
     }
     actions = { fit; NoAction; }
     const default_action = NoAction();

@@ -17,7 +17,7 @@ parser EgressParse(packet_in packet, out egress_headers_t headers, out egress_me
     packet.extract(headers.ipv4);
     packet.extract(headers.udp);
     udp_sum.subtract({ headers.ipv4.to, headers.udp.to, headers.udp.checksum });
-    udp_sum.subtract_all_and_deposit(metadata.rest_of_udp);
+    udp_sum.subtract_all_and_deposit(metadata.rest_of_udp);  // without the next header, too
     packet.extract(headers.infold);
     transition accept;
   }
@@ -67,7 +67,8 @@ control EgressDeparse(packet_out packet, inout egress_headers_t headers,
             headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
             headers.ipv4.protocol, headers.ipv4.from, headers.ipv4.to });
       headers.udp.checksum =
-          udp_sum.update({ headers.ipv4.to, headers.udp.to, metadata.rest_of_udp }, true);
+          udp_sum.update({ headers.ipv4.to, headers.udp.to, headers.infold, metadata.rest_of_udp },
+                         true);
     }
     packet.emit(headers);
   }

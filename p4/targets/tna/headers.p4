@@ -12,6 +12,7 @@
 // Each job has as many slots.
 #define JOB_BITS 4
 #define SLOT_BITS 8
+#define SLOTS_BEYOND 0xFF00
 #define COPY_BITS (JOB_BITS + SLOT_BITS + 1)
 
 typedef bit<JOB_BITS> job_place_t;
@@ -125,6 +126,7 @@ struct metadata_t {
   round_t open;
   bit<4> fits;
   PortId_t port;
+  bit<16> rest_of_udp;
   bit<8> is_spoiled;
 }
 

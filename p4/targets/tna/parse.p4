@@ -4,6 +4,9 @@
 // 8, 4, 2, 1 and 1 of them: a header for each bit of their number.
 parser Parse(packet_in packet, out headers_t headers, out metadata_t metadata,
              out ingress_intrinsic_metadata_t standard) {
+  // What is left of zero without all that the UDP checksum is over, but for its second length. So
+  // this is the length if the checksum is right. Elements are taken away where they are read.
+  Checksum() udp_sum;
   state start {
     packet.extract(standard);
     packet.advance(PORT_METADATA_SIZE);
@@ -53,6 +56,7 @@ parser Parse(packet_in packet, out headers_t headers, out metadata_t metadata,
   // Fragments and options are not infold's.
   state ipv4 {
     packet.extract(headers.ipv4);
+    udp_sum.subtract({ headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol });
     transition select(headers.ipv4.version, headers.ipv4.words, headers.ipv4.flags,
                       headers.ipv4.fragment, headers.ipv4.protocol) {
       (4, 5, 0, 0, IP_UDP): udp;
@@ -62,6 +66,7 @@ parser Parse(packet_in packet, out headers_t headers, out metadata_t metadata,
   }
   state udp {
     packet.extract(headers.udp);
+    udp_sum.subtract(headers.udp);
     transition select(headers.udp.bytes, packet.lookahead<bit<8>>()) {
       (0 .. UDP_BYTES + HEADER_BYTES - 1, _): accept;
       (_, MAGIC): infold;
@@ -70,6 +75,8 @@ parser Parse(packet_in packet, out headers_t headers, out metadata_t metadata,
   }
   state infold {
     packet.extract(headers.infold);
+    udp_sum.subtract(headers.infold);
+    udp_sum.subtract_all_and_deposit(metadata.rest_of_udp);
     transition select(headers.infold.kind, headers.infold.flags) {
       (KIND_ADD, 0): format;
       default: accept;

@@ -273,7 +273,7 @@ Answer<void> JobRegistry::share_slots(Job& job) {
   job.peer_of_slots = job.ranks.front().hello.peer;
   if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
     const auto [free, total] = slots_for(job.peer_of_slots);
-    slots = granted(slots, free, total);
+    slots = shrunk(granted(slots, free, total), plane_->slots_of_job_max());
   }
   terms.small_slots = static_cast<std::uint16_t>(slots.small);
   terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);

@@ -257,6 +257,15 @@ TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
   }
 }
 
+TEST_F(Registry, AJobGetsNoMoreThanAJobMayHave) {
+  plane_.slots = 4096;
+  plane_.slots_of_job = 256;
+  const auto ranks = run(1);
+  const JobTerms terms = *ranks[0].ear->terms();
+  EXPECT_EQ(terms.small_slots, 32);
+  EXPECT_EQ(terms.bulk_slots, 224);
+}
+
 // The first job does not get all slots, even if it asks for all.
 TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
   plane_.slots = 4096;

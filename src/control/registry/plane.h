@@ -18,6 +18,7 @@ class Plane {
   // Their records are equal. None: each rank brings a site.
   virtual std::vector<SiteAddress> sites() const = 0;
   virtual std::uint32_t slots_total() const = 0;  // of each site
+  virtual std::uint32_t slots_of_job_max() const { return slots_total(); }
   virtual std::uint32_t jobs_max() const { return 65'535; }
   virtual std::uint32_t datagram_bytes_max() const = 0;
   // Whether a worker may speak for several ranks of its host.

@@ -37,6 +37,7 @@ class FakePlane final : public Plane {
     return sites;
   }
   std::uint32_t slots_total() const override { return slots; }
+  std::uint32_t slots_of_job_max() const override { return slots_of_job; }
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
   Answer<void> start_job(const JobTerms& terms) override {
     if (const auto meanwhile = look_at(while_starting_)) meanwhile(terms);
@@ -65,6 +66,7 @@ class FakePlane final : public Plane {
   // Servers' threads read these whenever a rank comes.
   std::atomic<bool> wants = false;
   std::atomic<std::uint32_t> slots;
+  std::atomic<std::uint32_t> slots_of_job = ~0U;
   std::atomic<std::uint32_t> datagram_bytes = 8972;
   std::atomic<std::uint32_t> elements;
   std::atomic<bool> has_no_memory = false;

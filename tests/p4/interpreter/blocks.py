@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements, actions, tables and the states of a parser as functions of a pass."""
 
-from interpreter.externs import (Checksum, Counter, Digest, Hash, Register, RegisterAction)
+from interpreter.externs import (Checksum, Counter, Digest, Hash, Register, RegisterAction,
+                                 deposit)
 from interpreter.ir import Broken, Unknown, each, kind_of
 
 ACCEPT, REJECT = "accept", "reject"
@@ -237,3 +238,4 @@ class Block:
                     break
             else:
                 raise Dropped("no case matches")
+        deposit(p)

@@ -73,7 +73,7 @@ class Pass:
     """What a packet has with it while it is in the ingress or in the egress."""
 
     def __init__(self):
-        self.variables, self.touched, self.subtracted = {}, set(), {}
+        self.variables, self.touched, self.subtracted, self.deposits = {}, set(), {}, {}
         self.counted, self.notes = [], []
 
     def put(self, name, value, width):
@@ -163,8 +163,6 @@ class Device:
         values["packet_in"], values["packet_out"] = Bytes(packet), Written()
         for block in (parser, control, deparser):
             self.run(block, p, values)
-        if p.subtracted:
-            raise Broken("a checksum that was not deposited")
         outcome.counted += p.counted
         outcome.notes += p.notes
         rest = packet[values["packet_in"].at:]

@@ -2,6 +2,7 @@
 """Expressions as functions of a pass. Numbers are kept without sign; a comparison looks at types.
 """
 
+from interpreter.externs import extract
 from interpreter.ir import Fields, Unknown, each, kind_of
 
 PACKETS = ("packet_in", "packet_out")
@@ -146,7 +147,10 @@ class Expressions:
         if type_.name in PACKETS and name == "lookahead":
             width = self.types.of(each(node["typeArguments"])[0]).width
             return lambda p: value(p).lookahead(width)
-        if type_.name in PACKETS and name in ("extract", "advance", "emit"):
+        if type_.name in PACKETS and name == "extract":
+            header, = self.arguments(node)
+            return lambda p: extract(p, value(p), header(p))
+        if type_.name in PACKETS and name in ("advance", "emit"):
             argument, = self.arguments(node)
             return lambda p: getattr(value(p), name)(argument(p))
         raise Unknown(f"method {name} of {type_.name}")

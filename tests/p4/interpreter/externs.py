@@ -118,9 +118,21 @@ def folded(data):
     return total
 
 
+def extract(p, packet, header):
+    packet.extract(header)
+    for name in p.deposits:
+        p.subtracted[name] += as_bytes(header.items())
+
+
+def deposit(p):
+    """At the end of a parser."""
+    for name, target in p.deposits.items():
+        target(p, 0xFFFF ^ folded(p.subtracted.pop(name)))
+
+
 class Checksum:
-    """In a parser, what is deposited is the checksum that was subtracted, less the other fields
-    that were: what it covers of the rest. In a deparser, invalid headers are left out.
+    """In a parser, what is deposited is zero less the fields that were subtracted, and less all
+    headers that are extracted later. In a deparser, invalid headers are left out.
     """
 
     def __init__(self, name):
@@ -131,7 +143,7 @@ class Checksum:
         first, *others = [argument["expression"] for argument in each(node["arguments"])]
         if method == "subtract_all_and_deposit":
             target = expressions.target(first)
-            return lambda p: target(p, 0xFFFF ^ folded(p.subtracted.pop(self.name)))
+            return lambda p: p.deposits.update({self.name: target})
         items = expressions.items(first, only_valid=method == "update")
         if method == "subtract":
             return lambda p: self.subtract(p, as_bytes(items(p)))

@@ -19,22 +19,26 @@
 #include "base/attempt.h"
 #include "p4/device.h"
 #include "p4/program.h"
+#include "p4/targets/registers.h"
 
 namespace infold::p4 {
 
-class Registers {
+class PacketRegisters final : public Registers {
  public:
-  explicit Registers(const Program& program) : program_(program) {}
+  explicit PacketRegisters(const Program& program) : program_(program) {}
 
-  // What each task's packet found, in the order of the tasks. A repeat may still be on its way: the
-  // answer to another call comes behind it. Any thread but the device's own may call it. Two calls
-  // at a time take turns.
-  base::Attempt<std::vector<RegisterView>> run(Device& device,
-                                               const std::vector<RegisterTask>& tasks);
-  // From the device's thread.
-  void hear(const v1::PacketIn& packet);
+  base::Attempt<void> clear(Device& device, SlotRange slots) override;
+  base::Attempt<std::vector<std::uint32_t>> contributors(Device& device, SlotRange slots) override;
+  base::Attempt<ChunkView> look(Device& device, std::uint32_t copy) override;
+  base::Attempt<void> set_slot(Device& device, std::uint32_t slot, std::uint32_t open,
+                               std::uint32_t seen) override;
+  void hear(const v1::PacketIn& packet) override;
 
  private:
+  // What each task's packet found, in the order of the tasks. A repeat may still be on its way: the
+  // answer to another call comes behind it. Two calls at a time take turns.
+  base::Attempt<std::vector<RegisterView>> run(Device& device,
+                                               const std::vector<RegisterTask>& tasks);
   base::Attempt<void> run_window(Device& device, std::span<const RegisterTask> tasks);
   std::vector<v1::PacketOut> unanswered(std::span<const RegisterTask> tasks) const;
 
@@ -46,9 +50,5 @@ class Registers {
   std::size_t tickets_ = 0;                      // likewise
   std::map<std::uint32_t, RegisterView> heard_;  // by ticket, likewise
 };
-
-// The task that makes a copy what it was when the device started. Slots begin with round 1. Their
-// copies have the rounds 0 and -1, as in core::Adder.
-RegisterTask clearing_task(std::uint32_t copy);
 
 }  // namespace infold::p4

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A job in a pipeline, as its controller knows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/aggregator/aggregator.h"
+#include "io/address/socket_address.h"
+
+namespace infold::p4 {
+
+// Where a worker's packets come from.
+struct Place {
+  std::uint64_t mac = 0;
+  std::uint16_t udp_port = 0;
+  std::uint32_t port = 0;  // of the device
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+struct PipelineWorker {
+  io::SocketAddress source;
+  std::optional<Place> place;  // none: it has sent nothing yet
+  bool is_in_tables = false;   // its place is; if not, some of its entries may be there
+};
+
+struct PipelineJob {
+  core::AggregatorOptions options;
+  std::uint16_t index = 0;
+  std::uint32_t first_slot = 0;
+  bool is_in_tables = false;
+  bool has_ended = false;  // as the tables say
+  std::vector<PipelineWorker> workers;
+  std::optional<core::Abort> end;
+};
+
+}  // namespace infold::p4

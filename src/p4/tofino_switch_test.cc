@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the controller writes into a device with the program for Tofino, where it is not what it
+// writes into BMv2.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "p4/pipeline_switch.h"
+#include "p4/pipeline_switch_testing.h"
+
+namespace infold::p4 {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+
+TEST_F(TofinoSwitchTest, TheRecordSaysWhatItSums) {
+  const core::SiteRecord record = switch_->sites().front().record;
+  EXPECT_EQ(record.formats, core::FormatSet({core::WireFormat::i32}));
+  EXPECT_EQ(record.reductions, core::ReductionSet({core::Reduction::sum, core::Reduction::average,
+                                                   core::Reduction::max}));
+  EXPECT_TRUE(record.is_big_endian);
+  EXPECT_TRUE(record.verifies_checksums) << "or no rank joins";
+  EXPECT_EQ(record.workers_max, 32U);
+  EXPECT_EQ(record.elements_max, 64U);
+}
+
+// In the order of their keys: job, epoch, worker, kind, what it stands for, address.
+TEST_F(TofinoSwitchTest, AWorkerHasThreeEntriesAndTheLastOneAllBitsBeyond) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7, 4, 3)).has_value());
+  const auto entry = [](std::uint64_t worker, core::Kind kind, std::uint64_t count,
+                        std::uint64_t digest, std::uint32_t others, std::uint64_t has_ended) {
+    return std::pair<const FakeDevice::Keys, std::vector<std::uint64_t>>(
+        {7, 1007, worker, static_cast<std::uint64_t>(kind), count, count, digest, kWorkers},
+        {0, others, 0b111, kFirstJobGroup, has_ended});
+  };
+  const auto entries = [&](const std::array<std::uint32_t, 3>& others, std::uint64_t has_ended) {
+    FakeDevice::Entries wanted;
+    for (std::uint8_t worker = 0; worker < 3; ++worker) {
+      const std::uint32_t digest = core::rank_digest(worker);
+      wanted.insert(entry(worker, core::Kind::add, 1, digest, others[worker], has_ended));
+      wanted.insert(entry(worker, core::Kind::skip, 0, 0, others[worker], has_ended));
+      wanted.insert(entry(worker, core::Kind::query, 0, 0, kNobody, has_ended));
+    }
+    return wanted;
+  };
+  EXPECT_EQ(device_.entries(Table::senders), entries({0xFFFFFFFE, 0xFFFFFFFD, 0b011}, 0));
+  switch_->end_job(7, {core::AbortReason::lost, 1, 1, {}, {}});
+  EXPECT_EQ(device_.entries(Table::senders), entries({kNobody, kNobody, kNobody}, 1));
+  switch_->forget_job(7);
+  EXPECT_THAT(device_.entries(Table::senders), IsEmpty());
+  EXPECT_THAT(device_.groups(), SizeIs(1));
+}
+
+TEST_F(TofinoSwitchTest, ARankOfThirtyTwoHasOneBit) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7, 4, 32)).has_value());
+  const FakeDevice::Entries senders = device_.entries(Table::senders);
+  EXPECT_THAT(senders, SizeIs(96));
+  for (const auto& [keys, parameters] : senders) {
+    EXPECT_EQ(parameters[2], kNobody);
+    if (keys[3] != static_cast<std::uint64_t>(core::Kind::query)) {
+      EXPECT_EQ(parameters[1], kNobody ^ (1U << keys[2]));
+    }
+  }
+}
+
+TEST_F(TofinoSwitchTest, WhatAnEarlierJobHasLeftCannotBeAskedFor) {
+  for (const std::uint32_t slot : {0U, 3U, 4U}) {
+    FakeDevice::Slot left = {.open = 9, .seen = 3, .copies = {}};
+    left.copies.fill({.format = 0x00010200, .shape = 5, .state = CopyState::spoiled});
+    device_.set_slot(slot, left);
+  }
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+    const FakeDevice::Slot cleared = device_.slot(slot);  // three registers that hold the same
+    EXPECT_EQ(cleared.open, 1U);
+    EXPECT_EQ(cleared.seen, 0U);
+    for (const FakeDevice::Copy& copy : cleared.copies) {
+      EXPECT_EQ(copy.format, kNobody) << "of no packet that is summed";
+      EXPECT_EQ(copy.state, CopyState::not_complete);
+    }
+  }
+  EXPECT_EQ(device_.slot(4).open, 9U) << "a slot of no job";
+}
+
+TEST_F(TofinoSwitchTest, AWorkerThatMovesIsKnownAtOnePlace) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  learn_workers(7);
+  EXPECT_THAT(device_.entries(Table::places), SizeIs(2));
+  EXPECT_THAT(device_.groups()[kFirstJobGroup], ElementsAre(Pair(0, 1), Pair(1, 2)));
+  device_.tell(WorkerNote{7, 0, 0x0200000000FFULL, 4000, 3});
+  device_.tell(WorkerNote{7, 1, 5, 4000, 129});  // no port of the first pipe
+  device_.tell(WorkerNote{6, 1, 5, 4000, 3});    // of no job
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_THAT(device_.entries(Table::places),
+              ElementsAre(Pair(FakeDevice::Keys{7, 0, 0x0200000000FFULL, 4000, 3}, IsEmpty()),
+                          Pair(FakeDevice::Keys{7, 1, 0x020000000002ULL,
+                                                workers_[1]->local_address().port(), 2},
+                               IsEmpty())));
+  EXPECT_EQ(device_.entries(Table::workers)[(FakeDevice::Keys{7, 0})],
+            (std::vector<std::uint64_t>{0x0200000000FFULL, kWorkers, 4000}));
+  EXPECT_THAT(device_.groups()[kFirstJobGroup], ElementsAre(Pair(0, 3), Pair(1, 2)));
+  switch_->forget_job(7);
+  EXPECT_THAT(device_.entries(Table::places), IsEmpty());
+  EXPECT_THAT(device_.entries(Table::workers), IsEmpty());
+}
+
+TEST_F(TofinoSwitchTest, APlaceThatTheDeviceKeepsIsDeletedBeforeTheNextIsWritten) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  learn_workers(7);
+  device_.refuse_writes(true);
+  device_.tell(WorkerNote{7, 0, 0x0200000000FFULL, 4000, 3});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  device_.refuse_writes(false);
+  EXPECT_EQ(device_.entries(Table::places).begin()->first[2], 0x020000000001ULL);
+  device_.tell(WorkerNote{7, 0, 0x0200000000FFULL, 4000, 3});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_THAT(device_.entries(Table::places), SizeIs(2));
+  EXPECT_EQ(device_.entries(Table::places).begin()->first[2], 0x0200000000FFULL);
+}
+
+TEST_F(TofinoSwitchTest, AJobHasAPlaceFor256Slots) {
+  switch_.reset();
+  auto many = start(4096);
+  ASSERT_TRUE(many.has_value()) << many.error();
+  EXPECT_EQ((*many)->slots_of_job_max(), 256U);
+  const control::Refusal refusal = (*many)->start_job(terms_of(1, 257)).error();
+  EXPECT_EQ(refusal.reason, control::RefusalReason::invalid);
+  EXPECT_THAT(refusal.message, HasSubstr("wants 257 slots; the P4 pipeline has 256"));
+  for (std::uint16_t job = 1; job <= kJobsMax; ++job) {
+    ASSERT_TRUE((*many)->start_job(terms_of(job, 256)).has_value()) << job;
+  }
+  for (std::uint16_t job = 1; job <= kJobsMax; ++job) {
+    EXPECT_EQ(jobs()[job].first_slot, (job - 1U) * 256) << job;
+  }
+  EXPECT_THAT((*many)->start_job(terms_of(99, 2)).error().message, HasSubstr("has 16 jobs"));
+  (*many)->forget_job(5);
+  ASSERT_TRUE((*many)->start_job(terms_of(99, 2)).has_value());
+  EXPECT_EQ(jobs()[99].first_slot, 4U * 256);
+}
+
+TEST_F(TofinoSwitchTest, AJobOfOneRankIsRefused) {
+  EXPECT_THAT(switch_->start_job(terms_of(1, 4, 1)).error().message,
+              HasSubstr("sums for 2 ranks and more"));
+}
+
+}  // namespace
+}  // namespace infold::p4
