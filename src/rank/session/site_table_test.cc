@@ -64,9 +64,16 @@ TEST_F(SiteTables, AFormatThatASiteLacksIsRefusedByName) {
 // As they are summed in racks or at a parent, whose records ranks elsewhere do not hear.
 TEST_F(SiteTables, AFormatThatIsLackingElsewhereIsRefused) {
   options_.wire = WireFormat::fixed32;
-  first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i16);
+  first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i32);
   EXPECT_THAT(table().error().message,
-              HasSubstr("a switch between this rank and the others does not sum i16"));
+              HasSubstr("a switch between this rank and the others does not sum i32"));
+}
+
+// Exponents travel in i32, too.
+TEST_F(SiteTables, NarrowIntegersAreNotNeededForExponents) {
+  options_.wire = WireFormat::fixed32;
+  first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i16);
+  EXPECT_TRUE(table().has_value());
 }
 
 // A switch that has native in all jobs, and one that has some types of it in jobs without trees.
