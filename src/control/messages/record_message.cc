@@ -48,9 +48,12 @@ tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* mess
   }
   const std::uint32_t formats = message->formats() | message->formats_big_endian();
   record.formats = core::FormatSet(formats);
-  if (record.is_big_endian) record.formats = record.formats & kIntegers;
   record.reductions = core::ReductionSet::all() - core::ReductionSet(message->reductions_lacking());
   record.native_types = core::FloatTypes(message->native_types());
+  if (record.is_big_endian) {
+    record.formats = record.formats & kIntegers;
+    record.native_types = {};
+  }
   record.elements_max = std::min<std::uint32_t>(message->elements_max(), INFOLD_ELEMENTS_MAX);
   record.workers_max = std::min<std::uint32_t>(message->workers_max(), INFOLD_WORKERS_MAX);
   record.takes_sparse = message->takes_sparse() && !record.is_big_endian;

@@ -64,10 +64,12 @@ TEST(SiteRecord, OlderVersionsFindNoFormatOfASiteWithTheOtherByteOrder) {
 TEST(SiteRecord, OfTheOtherByteOrderThereAreIntegersWithAllZeros) {
   v1::SiteRecord message = message_of({});
   message.set_formats_big_endian(~0U);
+  message.set_native_types(~0U);
   message.clear_formats();
   const auto record = record_of(&message);
   ASSERT_TRUE(record.has_value()) << record.error();
   EXPECT_EQ(record->formats.bits(), 0xFU);
+  EXPECT_TRUE(record->native().is_empty());
   EXPECT_FALSE(record->takes_sparse);
   message.set_formats_big_endian(0x10);
   EXPECT_FALSE(record_of(&message).has_value());
