@@ -133,3 +133,13 @@ def is_for_host(datagram, verdict):
 
 def receivers(to, workers):
     return range(workers) if to == "all" else [int(to)]
+
+
+def expect_difference(replay):
+    """Of the program without the round check."""
+    try:
+        replay()
+    except AssertionError as difference:
+        print(f"the canary sings {str(difference).split(':')[0]}")
+    else:
+        sys.exit("the canary sings no more: no difference found without the round check")

@@ -50,16 +50,17 @@ tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* mess
   record.formats = core::FormatSet(formats);
   record.reductions = core::ReductionSet::all() - core::ReductionSet(message->reductions_lacking());
   record.native_types = core::FloatTypes(message->native_types());
-  if (record.is_big_endian) {
-    record.formats = record.formats & kIntegers;
-    record.native_types = {};
-  }
   record.elements_max = std::min<std::uint32_t>(message->elements_max(), INFOLD_ELEMENTS_MAX);
   record.workers_max = std::min<std::uint32_t>(message->workers_max(), INFOLD_WORKERS_MAX);
-  record.takes_sparse = message->takes_sparse() && !record.is_big_endian;
+  record.takes_sparse = message->takes_sparse();
   record.verifies_checksums = message->verifies_checksums();
   record.sends_ranges = (message->pending_forms() & kSendsRanges) != 0;
   record.sends_bits = (message->pending_forms() & kSendsBits) != 0;
+  if (record.is_big_endian) {
+    record.formats = record.formats & kIntegers;
+    record.native_types = {};
+    record.takes_sparse = false;
+  }
   if (record.formats.is_empty()) {
     return tl::unexpected<std::string>(
         fmt::format("formats of {:#x}, none of which this version knows", formats));

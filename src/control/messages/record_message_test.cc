@@ -24,18 +24,23 @@ std::string hex_of(const v1::SiteRecord& message) {
   return hex;
 }
 
+// Sums 64 elements of i32 for 32 workers.
+core::SiteRecord pipeline() {
+  core::SiteRecord record;
+  record.formats = core::FormatSet::of(core::WireFormat::i32);
+  record.elements_max = 64;
+  record.workers_max = 32;
+  record.takes_sparse = false;
+  record.sends_ranges = false;
+  record.sends_bits = true;
+  return record;
+}
+
 TEST(SiteRecord, HasTheBytesThatThePageShows) {
   EXPECT_EQ(hex_of(message_of({})),
             "08ff0110804018800220012801"
             "3001");
-  core::SiteRecord pipeline;
-  pipeline.formats = core::FormatSet::of(core::WireFormat::i32);
-  pipeline.elements_max = 64;
-  pipeline.workers_max = 32;
-  pipeline.takes_sparse = false;
-  pipeline.sends_ranges = false;
-  pipeline.sends_bits = true;
-  EXPECT_EQ(hex_of(message_of(pipeline)), "08041040182028013002");
+  EXPECT_EQ(hex_of(message_of(pipeline())), "08041040182028013002");
   core::SiteRecord kernel;
   kernel.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
   kernel.native_types = core::FloatTypes::of(DataType::f32) | core::FloatTypes::of(DataType::f16) |
@@ -46,15 +51,9 @@ TEST(SiteRecord, HasTheBytesThatThePageShows) {
 }
 
 TEST(SiteRecord, OlderVersionsFindNoFormatOfASiteWithTheOtherByteOrder) {
-  core::SiteRecord chip;
-  chip.formats = core::FormatSet::of(core::WireFormat::i32);
+  core::SiteRecord chip = pipeline();
   chip.is_big_endian = true;
   chip.reductions = {Reduction::sum, Reduction::average, Reduction::max};
-  chip.elements_max = 64;
-  chip.workers_max = 32;
-  chip.takes_sparse = false;
-  chip.sends_ranges = false;
-  chip.sends_bits = true;
   EXPECT_EQ(hex_of(message_of(chip)), "104018202801300240044814");
   const v1::SiteRecord message = message_of(chip);
   EXPECT_EQ(record_of(&message), chip);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads and writes the pipeline's registers by packets that pass through it, one for each copy of a
-// slot. P4Runtime has messages for registers, and BMv2 takes none of them. A packet works on every
-// target, and reads all registers of a copy at one moment.
+// slot. P4Runtime has messages for registers, and BMv2 takes none of them. A packet reads all
+// registers of a copy at one moment.
 //
 // Packets may get lost. A task that gets no answer is sent again. Nothing that a task does differs
 // the second time.
