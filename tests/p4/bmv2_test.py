@@ -26,8 +26,9 @@ import time
 
 from frames import (ABORT, ADD, COMPLETED, DROPPED, ELEMENTS, ELSEWHERE, FIRST_KIND_DOWN, HOST_IP,
                     HOST_MAC, HOST_PORT, JOB_ENDED, MALFORMED, ROOT, TO_HOST, checksum_of,
-                    digest_of, expect_difference, ip_of, is_for_host, kind_of, mac_of,
-                    make_frame, packet, port_of, printed, read_frame, receivers, skip, steps, udp_sum, wide, worker_of)
+                    digest_of, expect_difference, ip_of, is_for_host, kind_of, mac_of, make_frame,
+                    packet, port_of, printed, read_frame, receivers, skip, steps, udp_sum, wide,
+                    worker_of)
 
 SCENARIOS = 20
 MULTICAST = 10
