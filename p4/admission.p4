@@ -1,167 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which packets reach the slots: R-004 to R-007, in the order that the counters show. Everything
-// here is a comparison with the entry of a table. The controller writes the entries.
+// Which packets reach the slots. One table holds all that a sender's packets must say, so that its
+// lookup and the others take one stage. All other packets for this switch go to the host, which
+// counts the reason.
 #include "headers.p4"
 
 control Admission(inout headers_t headers, inout metadata_t metadata) {
-  // This switch's address and port. All other packets are a switch's business.
-  action take() {
-    metadata.host_mac = headers.ethernet.to;
-    metadata.host = headers.ipv4.to;
-    metadata.host_port = headers.udp.to;
-    metadata.verdict = verdict_t.to_host;
-  }
-  action pass() {}
+  action take() { metadata.is_ours = 1; }
   table addresses {
     key = {
       headers.ipv4.to : exact;
       headers.udp.to : exact;
     }
-    actions = { take; pass; }
-    default_action = pass();
+    actions = { take; NoAction; }
+    const default_action = NoAction();
     size = 4;
   }
 
-  action drop(verdict_t why) { metadata.verdict = why; }
-
-  // What kinds and flags there are (R-002, R-003), and which of them are for the controller. A tag
-  // comes after the checks of R-004, and the pipeline sums for no job with keys.
-  action continue_() { metadata.verdict = verdict_t.none; }
-  action give_to_host() { metadata.verdict = verdict_t.to_host; }
-  table kinds {
+  // No rank may leave its part of a maximum out, unless the part has no elements: the sum would begin
+  // with zeros. A place of a slot has the low bits of its number alone, so no other bits may be set.
+  // A datagram without a checksum is not summed (R-001).
+  action sum() { metadata.is_summed = 1; }
+  table layouts {
     key = {
-      headers.infold.version : exact;
-      headers.infold.kind : exact;
+      headers.infold.version : ternary;
       headers.infold.flags : ternary;
+      headers.infold.kind : ternary;
+      headers.infold.layout : ternary;
+      headers.infold.slot : ternary;
+      headers.udp.checksum : ternary;
     }
-    actions = { continue_; give_to_host; drop; }
-    default_action = drop(verdict_t.dropped_malformed);
+    actions = { sum; NoAction; }
+    const default_action = NoAction();
+    size = 16;
     const entries = {
-      (VERSION, KIND_ADD, 0x00) : continue_();
-      (VERSION, KIND_SKIP, 0x00) : continue_();
-      (VERSION, KIND_QUERY, 0x00) : continue_();
-      (VERSION, KIND_ABORT, _) : give_to_host();
-      (VERSION, KIND_RESULT, _) : drop(verdict_t.dropped_wrong_way);
-      (VERSION, KIND_REALIGN, _) : drop(verdict_t.dropped_wrong_way);
-      (VERSION, KIND_PENDING, _) : drop(verdict_t.dropped_wrong_way);
-      (VERSION, KIND_ABORTED, _) : drop(verdict_t.dropped_wrong_way);
-      (VERSION, KIND_ADD, 0x04 &&& 0xF5) : drop(verdict_t.dropped_tag);
-      (VERSION, KIND_SKIP, 0x04 &&& 0xFF) : drop(verdict_t.dropped_tag);
-      (VERSION, KIND_QUERY, 0x04 &&& 0xFF) : drop(verdict_t.dropped_tag);
+      (_, _, _, _, _, 0) : NoAction();
+      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0203 &&& 0xFFFF8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+      MORE_LAYOUTS
     }
   }
 
-  // Bytes 18 and 19 (R-020). Formats that this plane does not sum are beyond the job's limits.
-  table formats {
+  // A right UDP checksum leaves the datagram's length (R-001).
+  action fit() { metadata.has_right_length = 1; }
+  table lengths {
     key = {
-      headers.infold.dtype : range;
-      headers.infold.format : range;
-      headers.infold.collective : range;
-      headers.infold.reduction : range;
+      headers.infold.kind : exact;
+      headers.infold.ELEMENTS : exact;
+      headers.udp.bytes : exact;
+      metadata.rest_of_udp : exact;
     }
-    actions = { continue_; drop; }
-    default_action = drop(verdict_t.dropped_malformed);
+    actions = { fit; NoAction; }
+    const default_action = NoAction();
+    size = 256;
     const entries = {
-      (0 .. 7, 0 .. 2, 0 .. 3, 0 .. 4) : continue_();
-      (0 .. 7, 3 .. 3, 0 .. 3, 0 .. 4) : drop(verdict_t.dropped_limits);
-      (0 .. 3, 4 .. 7, 0 .. 3, 0 .. 1) : drop(verdict_t.dropped_limits);
+      LENGTHS
     }
   }
 
-  action set_job(job_index_t index, bit<32> epoch, slot_index_t first_slot, bit<16> slots,
-                 bit<16> elements_max, workers_t all, bit<16> multicast, bit<1> has_ended) {
-    metadata.job.index = index;
-    metadata.job.epoch = epoch;
-    metadata.job.first_slot = first_slot;
-    metadata.job.slots = slots;
-    metadata.job.elements_max = elements_max;
-    metadata.job.all = all;
-    metadata.job.multicast = multicast;
-    metadata.job.has_ended = has_ended;
+  // `others`: all bits but those of the sender. The sender of the last bit has all bits beyond it,
+  // too, so that all workers together are always all bits. Who asks, or whose job has ended, has
+  // none. A job has two workers at least: a slot would be empty before and after a lone one's part.
+  action set_sender(job_place_t job, workers_t others, workers_t all, bit<16> multicast,
+                    bit<1> has_ended) {
+    metadata.job = job;
+    metadata.others = others;
+    metadata.all = all;
+    metadata.multicast = multicast;
+    metadata.has_ended = has_ended;
+    metadata.verdict = ADMITTED;
   }
-  table jobs {
-    key = { headers.infold.job : exact; }
-    actions = { set_job; give_to_host; }
-    default_action = give_to_host();
-    size = JOBS_MAX;
-  }
-
-  action set_sender(workers_t bit_, ipv4_t address, bit<32> rank_digest, mac_t mac,
-                    udp_port_t udp_port, port_t port) {
-    metadata.sender.bit_ = bit_;
-    metadata.sender.address = address;
-    metadata.sender.digest = rank_digest;
-    metadata.sender.mac = mac;
-    metadata.sender.udp_port = udp_port;
-    metadata.sender.port = port;
-  }
+  action give_to_host() { metadata.verdict = TO_HOST; }
   table senders {
     key = {
-      metadata.job.index : exact;
+      headers.infold.job : exact;
+      headers.infold.epoch : exact;
       headers.infold.worker : exact;
+      headers.infold.kind : exact;
+      headers.infold.contributors : exact;
+      headers.infold.weight : exact;
+      headers.infold.digest : exact;
+      headers.ipv4.from : exact;
     }
-    actions = { set_sender; drop; }
-    default_action = drop(verdict_t.dropped_bad_worker);
-    size = SENDERS_MAX;
+    actions = { set_sender; give_to_host; }
+    const default_action = give_to_host();
+    size = 1536;
   }
 
-
   apply {
-    if (!headers.udp.isValid()) return;
-    if (addresses.apply().miss || !headers.infold.isValid()) return;
-    kinds.apply();
-    if (metadata.verdict != verdict_t.none && metadata.verdict != verdict_t.dropped_tag) return;
-    bool is_tagged = metadata.verdict == verdict_t.dropped_tag;
-    formats.apply();
-    bool is_summed = metadata.verdict == verdict_t.none;
-    if (metadata.verdict == verdict_t.dropped_malformed) return;
-    bool is_add = headers.infold.kind == KIND_ADD;
-    bool has_fields = headers.infold.contributors != 0 || headers.infold.weight != 0 ||
-                            headers.infold.digest != 0;
-    metadata.verdict = verdict_t.dropped_malformed;
-    bit<32> tag_bytes = is_tagged ? 32w16 : 0;
-    if (!is_add && (has_fields || (bit<32>)metadata.body_bytes != tag_bytes)) return;
-    if (is_add && headers.infold.contributors == 0) return;
-    bit<32> body_bytes = (bit<32>)headers.infold.elements;
-    if (headers.infold.format == FORMAT_I16) body_bytes = body_bytes << 1;
-    if (headers.infold.format == FORMAT_I32) body_bytes = body_bytes << 2;
-    if (headers.infold.format == FORMAT_I64) body_bytes = body_bytes << 3;
-    bool is_integer = headers.infold.format <= FORMAT_I64;
-    if (is_integer && body_bytes > PAYLOAD_BYTES_MAX) return;
-    if (is_add && is_integer && body_bytes + tag_bytes != (bit<32>)metadata.body_bytes) {
-      return;
-    }
-    // The frame may be shorter than its headers say.
-    if (headers.ipv4.bytes < 20 + headers.udp.bytes) return;
-    if (is_add && is_summed && headers.infold.elements <= ELEMENTS_MAX &&
-        headers.infold.elements != metadata.elements_there) {
-      return;
-    }
-
-    metadata.verdict = verdict_t.none;
-    jobs.apply();
-    if (metadata.verdict != verdict_t.none) return;
-    metadata.verdict = verdict_t.dropped_stale_epoch;
-    if (headers.infold.epoch != metadata.job.epoch) return;
-    metadata.verdict = verdict_t.dropped_tag;
-    if (is_tagged) return;
-    metadata.verdict = verdict_t.none;
+    addresses.apply();
+    layouts.apply();
+    lengths.apply();
     senders.apply();
-    if (metadata.verdict != verdict_t.none) return;
-    metadata.verdict = verdict_t.dropped_wrong_source;
-    if (headers.ipv4.from != metadata.sender.address) return;
-    metadata.verdict = verdict_t.dropped_bad_slot;
-    if (headers.infold.slot >= metadata.job.slots) return;
-    metadata.verdict = verdict_t.dropped_limits;
-    if (!is_summed || headers.infold.elements > metadata.job.elements_max) return;
-    metadata.verdict = verdict_t.dropped_malformed;
-    if (is_add && (headers.infold.contributors != 1 || headers.infold.weight != 1 ||
-                   headers.infold.digest != metadata.sender.digest)) {
-      return;
-    }
-    metadata.verdict = verdict_t.admitted;
-    metadata.slot = metadata.job.first_slot + (bit<32>)headers.infold.slot;
-    metadata.copy = metadata.slot << 1 | (bit<32>)headers.infold.round[0:0];
   }
 }

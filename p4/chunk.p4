@@ -1,50 +1,135 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is stored of the packet's chunk, beside its elements: core::Adder::recall(). One access to
-// each register. The controller's packets have no contribution, and read all of it.
+// What is stored of the packet's chunk, beside its elements: core::Adder::recall(). The sums do not
+// wait for the signature. A contribution that differs spoils its chunk, and nobody gets that sum.
 #include "headers.p4"
-#include TARGET_REGISTERS
+#include "registers.p4"
 
-control Chunk(in headers_t headers, inout metadata_t metadata) {
-  WORD_REGISTER(formats)
-  WORD_REGISTER(shapes)
-  WORD_REGISTER(first_workers)  // for the controller, when calls differ
-  WORD_REGISTER(counts)
-  WORD_REGISTER(digests)
-  ROUND_REGISTER(rounds)
-  WORD_REGISTER(last_workers)
+control Signature(inout headers_t headers, inout metadata_t metadata) {
+  TOUCH(write, signatures, signature_t, copy_place_t, bit<4>,
+        stored.layout = headers.infold.layout;
+        stored.shape = headers.infold.shape;)
+  TOUCH_AND_TELL(compare, signatures, signature_t, copy_place_t, bit<4>, fits,
+                 COMPARE_BOTH(fits, stored.layout == headers.infold.layout,
+                              stored.shape == headers.infold.shape))
+  action begin() {
+    DO(write, metadata.copy)
+    metadata.fits = BOTH_FIT;
+  }
+  action look() { GET(metadata.fits, compare, metadata.copy) }
+  @stage(3)
+  table signature {
+    key = {
+      metadata.verdict : exact;
+      metadata.begins : exact;
+    }
+    actions = { begin; look; NoAction; }
+    const default_action = NoAction();
+    size = 2;
+    const entries = {
+      (ADMITTED, 0) : look();
+      (ADMITTED, 1) : begin();
+    }
+  }
+  apply { signature.apply(); }
+}
+
+// For the controller, when calls differ.
+control First(inout headers_t headers, inout metadata_t metadata) {
+  TOUCH(write, first_workers, worker_t, copy_place_t, worker_t, stored = headers.infold.worker;)
+  action note() { DO(write, metadata.copy) }
+  apply { note(); }
+}
+
+control State(inout metadata_t metadata) {
+  TOUCH(clear, spoiled, flag_t, copy_place_t, flag_t, stored = 0;)
+  TOUCH_AND_TELL(spoil, spoiled, flag_t, copy_place_t, flag_t, now,
+                 stored = 1;
+                 now = stored;)
+  TOUCH_AND_TELL(read, spoiled, flag_t, copy_place_t, flag_t, now, now = stored;)
+  action do_clear() { DO(clear, metadata.copy) }
+  action do_spoil() { GET(metadata.is_spoiled, spoil, metadata.copy) }
+  action do_read() { GET(metadata.is_spoiled, read, metadata.copy) }
+  @stage(4)
+  table states {
+    key = {
+      metadata.verdict : exact;
+      metadata.changed : ternary;
+      metadata.begins : ternary;
+      metadata.fits : ternary;
+    }
+    actions = { do_clear; do_spoil; do_read; NoAction; }
+    const default_action = NoAction();
+    size = 4;
+    const entries = {
+      (ADMITTED, 1, 1, _) : do_clear();
+      (ADMITTED, 1, 0, BOTH_FIT) : do_read();
+      (ADMITTED, 1, 0, _) : do_spoil();
+      (ADMITTED, _, _, _) : do_read();
+    }
+  }
+  apply { states.apply(); }
+}
+
+// The digest is read in the last pass.
+control Contributors(inout headers_t headers, inout metadata_t metadata) {
+  TOUCH_AND_TELL(write, counts, count_t, copy_place_t, bit<32>, contributors,
+                 stored.contributors = (bit<32>)headers.infold.contributors;
+                 stored.digest = headers.infold.digest;
+                 contributors = stored.contributors;)
+  TOUCH_AND_TELL(add, counts, count_t, copy_place_t, bit<32>, contributors,
+                 stored.contributors = stored.contributors + (bit<32>)headers.infold.contributors;
+                 stored.digest = stored.digest + headers.infold.digest;
+                 contributors = stored.contributors;)
+  TOUCH_AND_TELL(read_digest, counts, count_t, copy_place_t, bit<32>, digest,
+                 digest = stored.digest;)
+  action do_write() { GET_PART(headers.again.count, bit<16>, bit<32>, write, metadata.copy) }
+  action do_add() { GET_PART(headers.again.count, bit<16>, bit<32>, add, metadata.copy) }
+  action do_read_digest() { GET(headers.infold.digest, read_digest, metadata.copy) }
+  @stage(11)
+  table contributors {
+    key = {
+      metadata.operation : exact;
+      metadata.fits : ternary;
+    }
+    actions = { do_write; do_add; do_read_digest; NoAction; }
+    const default_action = NoAction();
+    size = 8;
+    const entries = {
+      (operation_on_pair_t.write, _) : do_write();
+      (operation_on_pair_t.add, BOTH_FIT) : do_add();
+      (operation_on_pair_t.max, BOTH_FIT) : do_add();
+      (operation_on_pair_t.read_high, _) : do_read_digest();
+      MORE_COUNTS
+    }
+  }
+
+  TOUCH(write_last, last_workers, worker_t, copy_place_t, worker_t,
+        stored = headers.infold.worker;)
+  TOUCH_AND_TELL(read_last, last_workers, worker_t, copy_place_t, worker_t, worker,
+                 worker = stored;)
+  action do_write_last() { DO(write_last, metadata.copy) }
+  action do_read_last() { GET(headers.infold.worker, read_last, metadata.copy) }
+  @stage(11)
+  table last {
+    key = {
+      metadata.completes : exact;
+      metadata.operation : exact;
+    }
+    actions = { do_write_last; do_read_last; NoAction; }
+    const default_action = NoAction();
+    size = 16;
+    const entries = {
+      (1, operation_on_pair_t.write) : do_write_last();
+      (1, operation_on_pair_t.add) : do_write_last();
+      (1, operation_on_pair_t.max) : do_write_last();
+      (0, operation_on_pair_t.read_high) : do_read_last();
+      MORE_LAST_WORKERS
+    }
+  }
 
   apply {
-    bool begins = metadata.standing.begins == 1;
-    bool completes = metadata.standing.completes == 1;
-    bit<32> format = headers.infold.elements ++ headers.infold.dtype ++ headers.infold.format ++
-                     headers.infold.collective ++ headers.infold.reduction;
-    bit<32> worker = (bit<32>)headers.infold.worker;
-    WORD_TOUCH(formats, metadata.copy, begins, format, metadata.chunk.format)
-    WORD_TOUCH(shapes, metadata.copy, begins, headers.infold.shape, metadata.chunk.shape)
-    WORD_TOUCH(first_workers, metadata.copy, begins, worker,
-               metadata.chunk.first)
-    bool fits = metadata.standing.is_new == 1 && metadata.chunk.format == format &&
-                metadata.chunk.shape == headers.infold.shape;
-    metadata.chunk.fits = fits ? 1w1 : 0;
-    bool adds = fits && headers.infold.kind == KIND_ADD;
-    metadata.adds = adds ? 1w1 : 0;
-
-    bit<32> count;
-    bit<32> more = adds ? 32w1 : 0;
-    COUNT_TOUCH(counts, metadata.copy, begins, more, count)
-    metadata.chunk.had_data = count != more ? 1w1 : 0;
-    metadata.chunk.contributors = count[15:0];
-    more = adds ? headers.infold.digest : 0;
-    COUNT_TOUCH(digests, metadata.copy, begins, more, metadata.chunk.digest)
-    bool spoils = metadata.standing.is_new == 1 && !fits;
-    bool is_told = headers.task.isValid() && headers.task.writes[1:1] == 1;
-    round_t round = headers.infold.round;
-    if (is_told) round = headers.task.round;
-    ROUND_TOUCH(rounds, metadata.copy, begins || is_told, round, spoils, completes,
-                metadata.chunk.round, metadata.chunk.state)
-    bit<32> last;
-    WORD_TOUCH(last_workers, metadata.copy, completes, worker, last)
-    metadata.chunk.last = last[7:0];
+    contributors.apply();
+    last.apply();
   }
 }

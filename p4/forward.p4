@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All other packets, as an ordinary Ethernet switch forwards them: to the port of an address, or to
-// all ports but their own. The controller writes the addresses that it hears of.
+// All other packets, as an ordinary Ethernet switch forwards them. Where a worker's packets come
+// from is noted here, too.
 #include "headers.p4"
 
-control Forward(in headers_t headers, inout standard_metadata_t standard) {
-  // The controller hears of a station that sends from another port than before.
+control Forward(inout headers_t headers, inout metadata_t metadata, TARGET_PARAMETERS) {
   action is_known() {}
-  action learn() { TELL_STATION(headers.ethernet.from, standard.ingress_port) }
+  action learn() { TELL(TELL_STATION) }
   table sources {
     key = {
       headers.ethernet.from : exact;
       standard.ingress_port : exact;
     }
     actions = { is_known; learn; }
-    default_action = learn();
+    const default_action = learn();
     size = STATIONS_MAX;
   }
-
-  action to_port(port_t port) { standard.egress_spec = port; }
-  action to_all() { standard.mcast_grp = FLOOD_GROUP; }
+  action to_port(port_t port) { SEND_TO(port) }
+  action to_all() { SEND_TO_GROUP(FLOOD_GROUP) }
   table stations {
     key = { headers.ethernet.to : exact; }
     actions = { to_port; to_all; }
-    default_action = to_all();
+    const default_action = to_all();
     size = STATIONS_MAX;
   }
-
   apply {
     sources.apply();
     stations.apply();
   }
+}
+
+control Places(inout headers_t headers, inout metadata_t metadata, TARGET_PARAMETERS) {
+  action is_known() {}
+  action learn() { TELL(TELL_WORKER) }
+  table places {
+    key = {
+      headers.infold.job : exact;
+      headers.infold.worker : exact;
+      headers.ethernet.from : exact;
+      headers.udp.from : exact;
+      standard.ingress_port : exact;
+    }
+    actions = { is_known; learn; }
+    const default_action = learn();
+    size = SENDERS_MAX;
+  }
+  apply { places.apply(); }
 }

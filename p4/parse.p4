@@ -1,23 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a packet as far as an infold header and the elements behind it. All other bytes stay as
-// they came, so that every packet can be forwarded. Packets of the controller have a header of
-// their own.
+// Reads a packet as far as the elements behind an infold header. Elements lie in headers of 32, 16,
+// 8, 4, 2, 1 and 1 of them: a header for each bit of their number.
 #include "headers.p4"
 
-parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
-             inout standard_metadata_t standard) {
-  state start {
-    metadata.verdict = verdict_t.none;
-    transition select(standard.ingress_port) {
-      CONTROLLER_PORT: task;
-      default: ethernet;
+parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
+  // What is left of zero without all that the UDP checksum is over, but for its second length. So
+  // this is the length if the checksum is right. Elements are taken away where they are read.
+  PARSED_SUM(udp_sum)
+  START
+  // The program has read these before.
+  state again {
+    packet.extract(headers.again);
+    transition select(headers.again.step, headers.again.count) {
+      (READ_LOW, _): again_to_make_elements;
+      (_, 0): again_without_elements;
+      default: again_with_elements;
     }
   }
-  state task {
-    metadata.verdict = verdict_t.of_controller;
-    packet.extract(headers.task);
+  state again_to_make_elements {
+    packet.extract(headers.ethernet);
+    packet.extract(headers.ipv4);
+    packet.extract(headers.udp);
+    packet.extract(headers.infold);
+    transition make_elements;
+  }
+  state again_without_elements {
+    packet.extract(headers.ethernet);
+    packet.extract(headers.ipv4);
+    packet.extract(headers.udp);
+    packet.extract(headers.infold);
     transition accept;
+  }
+  state again_with_elements {
+    packet.extract(headers.ethernet);
+    packet.extract(headers.ipv4);
+    packet.extract(headers.udp);
+    packet.extract(headers.infold);
+    transition read_elements;
   }
   state ethernet {
     packet.extract(headers.ethernet);
@@ -29,16 +49,19 @@ parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
   // Fragments and options are not infold's.
   state ipv4 {
     packet.extract(headers.ipv4);
-    transition select(headers.ipv4.version, headers.ipv4.words, headers.ipv4.fragment,
-                      headers.ipv4.flags[0:0], headers.ipv4.protocol) {
+    TAKE_AWAY(udp_sum, ADDRESSES_AND_PROTOCOL)
+    transition select(headers.ipv4.version, headers.ipv4.words, headers.ipv4.flags,
+                      headers.ipv4.fragment, headers.ipv4.protocol) {
       (4, 5, 0, 0, IP_UDP): udp;
+      (4, 5, 2, 0, IP_UDP): udp;
       default: accept;
     }
   }
   state udp {
     packet.extract(headers.udp);
+    TAKE_AWAY(udp_sum, headers.udp)
     transition select(headers.udp.bytes) {
-      0 .. (UDP_BYTES + HEADER_BYTES - 1): accept;
+      0 .. UDP_BYTES + HEADER_BYTES - 1: accept;
       default: magic;
     }
   }
@@ -50,66 +73,19 @@ parser Parse(packet_in packet, out headers_t headers, inout metadata_t metadata,
   }
   state infold {
     packet.extract(headers.infold);
-    metadata.body_bytes = headers.udp.bytes - UDP_BYTES - HEADER_BYTES;
-    transition select(headers.infold.kind, headers.infold.flags, headers.infold.format) {
-      (KIND_ADD, 0, FORMAT_I8): elements8;
-      (KIND_ADD, 0, FORMAT_I16): elements16;
-      (KIND_ADD, 0, FORMAT_I32): elements32;
+    TAKE_AWAY(udp_sum, headers.infold)
+    PUT_REST(udp_sum, metadata.rest_of_udp)
+    transition select(headers.infold.kind, headers.infold.flags) {
+      (KIND_ADD, 0): format;
       default: accept;
     }
   }
-  // As many as there are registers for. What is longer stays unread, and is dropped (R-006).
-  state elements8 {
-    transition select(metadata.body_bytes - metadata.elements_there,
-                      metadata.elements_there) {
-      (0, _): accept;
-      (_, ELEMENTS_MAX): accept;
-      default: element8;
+  state format {
+    transition select(headers.infold.FORMAT) {
+      FORMAT_I32: read_elements;
+      default: accept;
     }
   }
-  state element8 {
-    packet.extract(headers.elements8.next);
-    metadata.elements_there = metadata.elements_there + 1;
-    transition elements8;
-  }
-  state elements16 {
-    transition select(metadata.body_bytes - (metadata.elements_there << 1),
-                      metadata.elements_there) {
-      (0 .. 1, _): accept;
-      (_, ELEMENTS_MAX): accept;
-      default: element16;
-    }
-  }
-  state element16 {
-    packet.extract(headers.elements16.next);
-    metadata.elements_there = metadata.elements_there + 1;
-    transition elements16;
-  }
-  state elements32 {
-    transition select(metadata.body_bytes - (metadata.elements_there << 2),
-                      metadata.elements_there) {
-      (0 .. 3, _): accept;
-      (_, ELEMENTS_MAX): accept;
-      default: element32;
-    }
-  }
-  state element32 {
-    packet.extract(headers.elements32.next);
-    metadata.elements_there = metadata.elements_there + 1;
-    transition elements32;
-  }
-}
-
-control Deparse(packet_out packet, in headers_t headers) {
-  apply {
-    packet.emit(headers.view);
-    packet.emit(headers.ethernet);
-    packet.emit(headers.ipv4);
-    packet.emit(headers.udp);
-    packet.emit(headers.infold);
-    packet.emit(headers.missing);
-    packet.emit(headers.elements8);
-    packet.emit(headers.elements16);
-    packet.emit(headers.elements32);
-  }
+  READ_LANES(read_elements)
+  MAKE_LANES(make_elements)
 }

@@ -1,30 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a slot says of a packet's round: core::Adder::stand(). One access to one register. The
-// controller's packets read the register, or set it.
+// What a slot says of a packet's round: core::Adder::stand().
 #include "headers.p4"
-#include TARGET_REGISTERS
+#include "registers.p4"
+
+#define TOUCH_SLOT                                  \
+  if (IS_OPEN(stored.open, headers.infold.round)) { \
+    if (stored.seen == metadata.others) {           \
+      stored.open = stored.open + 1;                \
+      stored.seen = 0;                              \
+    } else {                                        \
+      stored.seen = stored.seen | ~metadata.others; \
+    }                                               \
+  }
 
 control Slot(inout headers_t headers, inout metadata_t metadata) {
-  SLOT_REGISTER(slots)
+  PLACES(slot_place_t, place_before)
+  PLACES(slot_place_t, place_after)
+  PLACES(slot_place_t, place_open)
+  PLACES(copy_place_t, place_copy)
+
+  TOUCH_AND_TELL(touch_before, slots_before, slot_t, slot_place_t, workers_t, before,
+                 before = stored.seen;
+                 TOUCH_SLOT)
+  TOUCH_AND_TELL(touch_after, slots_after, slot_t, slot_place_t, workers_t, after,
+                 TOUCH_SLOT
+                 after = stored.seen;)
+  TOUCH_AND_TELL(touch_open, slots_open, slot_t, slot_place_t, round_t, open,
+                 open = stored.open;
+                 TOUCH_SLOT)
+
+#define SLOT headers.infold.slot[SLOT_BITS - 1:0]
+  action before() { GET(metadata.before, touch_before, PLACE_OF_2(place_before, metadata.job, SLOT)) }
+  action after() { GET(metadata.after, touch_after, PLACE_OF_2(place_after, metadata.job, SLOT)) }
+  action open() { GET(metadata.open, touch_open, PLACE_OF_2(place_open, metadata.job, SLOT)) }
+  action set_copy() {
+    metadata.copy = PLACE_OF_3(place_copy, metadata.job, SLOT, headers.infold.round[0:0]);
+  }
 
   apply {
-    bool contributes = headers.infold.kind != KIND_QUERY && metadata.job.has_ended == 0;
-    workers_t worker = contributes ? metadata.sender.bit_ : 0;
-    round_t open;
-    workers_t seen;
-    if (headers.task.isValid()) {
-      SLOT_EXCHANGE(slots, metadata.slot, headers.task.writes[0:0] == 1, headers.task.open,
-                    headers.task.seen, headers.view.open, headers.view.seen)
-      return;
-    }
-    SLOT_TOUCH(slots, metadata.slot, headers.infold.round, worker, metadata.job.all, open, seen)
-    bool is_open = IS_OPEN(open, headers.infold.round);
-    bool is_new = is_open && contributes && (seen & worker) == 0;
-    metadata.standing.seen = seen;
-    metadata.standing.is_open = is_open ? 1w1 : 0;
-    metadata.standing.is_new = is_new ? 1w1 : 0;
-    metadata.standing.begins = is_new && seen == 0 ? 1w1 : 0;
-    metadata.standing.completes = is_new && (seen | worker) == metadata.job.all ? 1w1 : 0;
+    before();
+    after();
+    open();
+    set_copy();
   }
 }

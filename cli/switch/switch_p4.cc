@@ -13,7 +13,7 @@
 #include "cli/switch/switch_report.h"
 #include "lab/interrupt.h"
 #include "p4/pipeline_switch.h"
-#include "p4/targets/target.h"
+#include "p4/targets/limits.h"
 
 namespace infold::cli {
 namespace {

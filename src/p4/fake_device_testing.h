@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A P4Runtime server with the tables, groups and registers of a program of ours, and no data path.
+// A P4Runtime server with the tables, groups and registers of our program, and no data path.
 // It refuses what a device refuses: entries that are there already or not there, full tables,
-// writers that are not the primary, and everything before it has a program.
+// writers that are not the primary, and everything before it has a program. It also refuses the
+// entries of a job whose registers are not cleared.
 #pragma once
 
 #include <algorithm>
@@ -78,6 +79,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   void limit(Table table, std::size_t entries);  // instead of all that come
   void remember_election(std::uint64_t low);     // of a primary that is gone, or is another one
   void refuse_writes(bool refuses);              // all of them
+  void hide_registers(bool hides);               // from messages that read them
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::StreamMessageResponse, v1::StreamMessageRequest>;
@@ -113,6 +115,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::uint64_t digests_acknowledged_ = 0;
   int packets_to_lose_ = 0;
   bool refuses_writes_ = false;
+  bool hides_registers_ = false;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -151,12 +154,12 @@ inline bool FakeDevice::is_asked_for(DigestKind kind) const {
 
 inline FakeDevice::Slot FakeDevice::slot(std::uint32_t number) const {
   const std::lock_guard lock(mutex_);
-  return registers_.slot(target_, number);
+  return registers_.slot(number);
 }
 
 inline void FakeDevice::set_slot(std::uint32_t number, const Slot& slot) {
   const std::lock_guard lock(mutex_);
-  registers_.set_slot(target_, number, slot);
+  registers_.set_slot(number, slot);
 }
 
 inline void FakeDevice::count(std::uint32_t verdict, std::int64_t packets) {
@@ -208,6 +211,11 @@ inline void FakeDevice::remember_election(std::uint64_t low) {
 inline void FakeDevice::refuse_writes(bool refuses) {
   const std::lock_guard lock(mutex_);
   refuses_writes_ = refuses;
+}
+
+inline void FakeDevice::hide_registers(bool hides) {
+  const std::lock_guard lock(mutex_);
+  hides_registers_ = hides;
 }
 
 inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteRequest* request,
@@ -274,6 +282,10 @@ inline v1::Error FakeDevice::take(v1::Update::Type type, const v1::TableEntry& e
   if (keys.size() != of.keys.size() || parameters.size() != wanted) {
     return error_of(grpc::INVALID_ARGUMENT, "too few keys or parameters");
   }
+  if (of.number == Table::senders && type == v1::Update::INSERT &&
+      registers_.slot(static_cast<std::uint32_t>(parameters[0]) * kSlotsOfJob).open == 0) {
+    return error_of(grpc::FAILED_PRECONDITION, "the job's registers are not cleared");
+  }
   const auto limit = limits_.find(table);
   return change(tables_[table], type, keys, parameters,
                 limit == limits_.end() ? ~std::size_t{0} : limit->second);
@@ -311,6 +323,7 @@ inline grpc::Status FakeDevice::Read(grpc::ServerContext*, const v1::ReadRequest
     if (target_ == TargetKind::bmv2) return {grpc::UNIMPLEMENTED, "no registers"};
     // In the order that a device likes.
     for (auto each = request->entities().rbegin(); each != request->entities().rend(); ++each) {
+      if (hides_registers_) continue;
       *response.add_entities() = registers_.read(*program_, each->register_entry());
     }
     writer->Write(response);
@@ -390,6 +403,7 @@ inline std::optional<v1::PacketIn> FakeDevice::pass(const v1::PacketOut& packet)
     --packets_to_lose_;
     return std::nullopt;
   }
+  if (program_->fields_in().empty()) return std::nullopt;  // other traffic
   return registers_.pass(*program_, packet);
 }
 

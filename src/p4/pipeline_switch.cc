@@ -15,6 +15,7 @@
 #include "core/adder/adder.h"
 #include "io/host/clock.h"
 #include "io/host/log.h"
+#include "p4/job_entries.h"
 #include "site/neighbours.h"
 
 namespace infold::p4 {
@@ -22,18 +23,6 @@ namespace {
 
 constexpr base::Duration kAgain = base::seconds(1);
 constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
-
-// Where `count` slots in a row are free. None if they are nowhere.
-std::optional<std::uint32_t> find_room(std::map<std::uint32_t, std::uint32_t> used,
-                                       std::uint32_t count, std::uint32_t total) {
-  std::uint32_t first = 0;
-  for (const auto& [begin, slots] : used) {
-    if (begin - first >= count) return first;
-    first = begin + slots;
-  }
-  if (total - first >= count) return first;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -46,7 +35,7 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
   PipelineSwitchOptions settled = options;
   settled.listen = socket->local_address();
-  settled.slots = std::min(options.slots, limits_of(program.target()).slots);
+  settled.slots = std::min(options.slots, kJobsMax * kSlotsOfJob);
   std::unique_ptr<PipelineSwitch> made(
       new PipelineSwitch(settled, std::move(program), std::move(*socket)));
   auto device = Device::connect(options.device);
@@ -120,14 +109,14 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
   const auto refuse = [](RefusalReason reason, std::string why, int rank = -1) {
     return tl::unexpected(control::Refusal{reason, std::move(why), rank});
   };
-  if (job.options.world < limits_.ranks_min) {
+  if (job.options.world < kRanksMin) {
     return refuse(RefusalReason::invalid,
-                  fmt::format("the P4 pipeline sums for {} ranks and more", limits_.ranks_min));
+                  fmt::format("the P4 pipeline sums for {} ranks and more", kRanksMin));
   }
-  if (job.options.slot_count > limits_.slots_of_job) {
+  if (job.options.slot_count > kSlotsOfJob) {
     return refuse(RefusalReason::invalid,
                   fmt::format("the job wants {} slots; the P4 pipeline has {} for each job",
-                              job.options.slot_count, limits_.slots_of_job));
+                              job.options.slot_count, kSlotsOfJob));
   }
   for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
     const std::uint16_t rank = job.options.workers[job.workers.size()].first;
@@ -155,42 +144,25 @@ control::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const control::Jo
     return refuse(RefusalReason::in_use,
                   fmt::format("the P4 pipeline has a job {} already", terms.job));
   }
-  if (const auto found = find_place(job); !found) return tl::unexpected(found.error());
+  const std::optional<std::uint16_t> index = free_index();
+  if (!index) {
+    return refuse(
+        RefusalReason::full,
+        fmt::format("the P4 pipeline has {} jobs, as many as it can; wait for the end of one",
+                    kJobsMax));
+  }
+  job.index = *index;
   return &jobs_.emplace(terms.job, std::move(job)).first->second;
 }
 
-control::Answer<void> PipelineSwitch::find_place(Job& job) const {
-  using control::RefusalReason;
+std::optional<std::uint16_t> PipelineSwitch::free_index() const {
   std::bitset<kJobsMax> used;
-  std::map<std::uint32_t, std::uint32_t> slots;
-  const auto rounded = [&](std::uint32_t count) {
-    return (count + limits_.slots_step - 1) / limits_.slots_step * limits_.slots_step;
-  };
-  const auto note_use = [&](const Job& other) {
-    used.set(other.index);
-    slots[other.first_slot] = rounded(other.options.slot_count);
-  };
-  for (const auto& [number, other] : jobs_) note_use(other);
-  for (const Job& other : forgotten_) note_use(other);
-  const auto refuse = [](std::string why) {
-    return tl::unexpected(control::Refusal{RefusalReason::full, std::move(why), -1});
-  };
-  if (used.all()) {
-    return refuse(fmt::format(
-        "the P4 pipeline has {} jobs, as many as it can; wait for the end of one", kJobsMax));
-  }
-  // A job may have more room than slots.
-  const std::uint32_t total = limits_.slots_step > 1 ? limits_.slots : options_.slots;
-  const auto room = find_room(std::move(slots), rounded(job.options.slot_count), total);
-  if (!room) {
-    return refuse(
-        fmt::format("the P4 pipeline has no {} slots in a row free; wait for the end of another "
-                    "job, or ask for fewer",
-                    job.options.slot_count));
-  }
-  while (used.test(job.index)) ++job.index;
-  job.first_slot = *room;
-  return {};
+  for (const auto& [number, job] : jobs_) used.set(job.index);
+  for (const Job& job : forgotten_) used.set(job.index);
+  if (used.all()) return std::nullopt;
+  std::uint16_t index = 0;
+  while (used.test(index)) ++index;
+  return index;
 }
 
 control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) {
@@ -199,7 +171,7 @@ control::Answer<void> PipelineSwitch::start_job(const control::JobTerms& terms) 
     const std::lock_guard lock(mutex_);
     const control::Answer<Job*> made = make_job(terms);
     if (!made) return tl::unexpected(made.error());
-    slots = {(*made)->first_slot, (*made)->options.slot_count};
+    slots = {(*made)->first_slot(), kSlotsOfJob};  // also those that the job does not use
   }
   const auto cleared = registers_->clear(*device_, slots);
   const std::lock_guard lock(mutex_);
@@ -225,7 +197,7 @@ void PipelineSwitch::forget_job(std::uint16_t number) {
   forget(number);
 }
 
-// Index and slots of a job whose entries may be there stay in use.
+// The index of a job whose entries may be there stays in use, and its slots with it.
 void PipelineSwitch::forget(std::uint16_t number) {
   auto job = jobs_.extract(number);
   if (job.empty() || delete_entries(job.mapped())) return;
@@ -236,22 +208,20 @@ void PipelineSwitch::forget(std::uint16_t number) {
 // job. A device takes the updates of one message in any order.
 base::Attempt<void> PipelineSwitch::insert_entries(const Job& job) {
   if (const auto done = device_->write(entries_beside(job, v1::Update::INSERT)); !done) return done;
-  return device_->write(target_->job_entries(job, v1::Update::INSERT));
+  return device_->write(job_entries(program_, job, v1::Update::INSERT));
 }
 
 bool PipelineSwitch::delete_entries(const Job& job) {
-  return device_->remove(target_->job_entries(job, v1::Update::DELETE)).has_value() &&
+  return device_->remove(job_entries(program_, job, v1::Update::DELETE)).has_value() &&
          device_->remove(entries_beside(job, v1::Update::DELETE)).has_value();
 }
 
 std::vector<v1::Update> PipelineSwitch::entries_beside(const Job& job,
                                                        v1::Update::Type type) const {
-  std::vector<v1::Update> updates = target_->sender_entries(job, type);
-  updates.push_back(program_.update(type, kFirstJobGroup + job.index, {}));
+  std::vector<v1::Update> updates = {program_.update(type, kFirstJobGroup + job.index, {})};
   if (type != v1::Update::DELETE) return updates;
   for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
-    updates.push_back(program_.update(type, Table::workers, {target_->name_of(job), worker}));
-    for (v1::Update& each : target_->place_entries(job, worker, type)) {
+    for (v1::Update& each : worker_entries(program_, job, worker, type)) {
       updates.push_back(std::move(each));
     }
   }
@@ -272,10 +242,7 @@ void PipelineSwitch::hear_digests(const v1::DigestList& list) {
 void PipelineSwitch::learn(const StationNote& note) {
   if ((note.mac & kGroupBit) != 0 || note.port > limits_.port_max) return;
   const auto entries = [&](v1::Update::Type type, std::uint32_t port) {
-    const bool has_data = type == v1::Update::INSERT;
-    return std::vector<v1::Update>{has_data
-                                       ? program_.update(type, Table::stations, {note.mac}, {port})
-                                       : program_.update(type, Table::stations, {note.mac}),
+    return std::vector<v1::Update>{program_.update(type, Table::stations, {note.mac}, {port}),
                                    program_.update(type, Table::sources, {note.mac, port})};
   };
   if (const auto found = stations_.find(note.mac); found != stations_.end()) {
@@ -294,10 +261,9 @@ void PipelineSwitch::learn(const StationNote& note) {
 // A worker that speaks from another place is there from now on. What tells of the old place goes
 // first. After an error the worker's next note is the next attempt.
 void PipelineSwitch::learn(const WorkerNote& note) {
-  const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&](const auto& each) {
-    return target_->name_of(each.second) == note.job && each.second.is_in_tables;
-  });
-  if (found == jobs_.end() || note.worker >= found->second.workers.size()) return;
+  const auto found = jobs_.find(note.job);
+  if (found == jobs_.end() || !found->second.is_in_tables) return;
+  if (note.worker >= found->second.workers.size()) return;
   if (note.port > limits_.port_max) return;
   Job& job = found->second;
   PipelineWorker& worker = job.workers[note.worker];
@@ -312,10 +278,7 @@ void PipelineSwitch::learn(const WorkerNote& note) {
     replica.set_egress_port(job.workers[i].place->port);
     replica.set_instance(static_cast<std::uint32_t>(i));
   }
-  std::vector<v1::Update> updates = target_->place_entries(job, note.worker, v1::Update::INSERT);
-  updates.push_back(program_.update(v1::Update::INSERT, Table::workers,
-                                    {target_->name_of(job), note.worker},
-                                    {place.mac, ipv4_of(worker.source), place.udp_port}));
+  std::vector<v1::Update> updates = worker_entries(program_, job, note.worker, v1::Update::INSERT);
   updates.push_back(program_.update(v1::Update::MODIFY, kFirstJobGroup + job.index, receivers));
   worker.is_in_tables = write(updates);
   if (!worker.is_in_tables) static_cast<void>(delete_place(job, note.worker));
@@ -324,10 +287,7 @@ void PipelineSwitch::learn(const WorkerNote& note) {
 bool PipelineSwitch::delete_place(Job& job, std::uint8_t worker) {
   PipelineWorker& known = job.workers[worker];
   if (!known.place) return true;
-  std::vector<v1::Update> updates = target_->place_entries(job, worker, v1::Update::DELETE);
-  updates.push_back(
-      program_.update(v1::Update::DELETE, Table::workers, {target_->name_of(job), worker}));
-  if (!device_->remove(updates)) return false;
+  if (!device_->remove(worker_entries(program_, job, worker, v1::Update::DELETE))) return false;
   known.place.reset();
   known.is_in_tables = false;
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch whose sums are made by a P4 pipeline: a device with a program of p4/targets, and this
+// A switch whose sums are made by a P4 pipeline: a device with the program of p4, and this
 // process, its controller. The control plane sets jobs up here, as at any switch. This process
 // writes the pipeline's tables, multicast groups and registers. It is a host behind one of the
 // device's ports, and is on no packet's path but those that the pipeline cannot decide about:
@@ -35,10 +35,10 @@
 #include "io/udp/path_probe.h"
 #include "io/udp/udp_socket.h"
 #include "p4/device.h"
+#include "p4/pipeline_job.h"
 #include "p4/program.h"
-#include "p4/targets/job.h"
+#include "p4/targets/limits.h"
 #include "p4/targets/registers.h"
-#include "p4/targets/target.h"
 #include "site/switch_status.h"
 
 namespace infold::p4 {
@@ -52,7 +52,7 @@ struct PipelineSwitchOptions {
   std::uint32_t datagram_bytes_max = kDatagramBytesMax;
   DeviceOptions device;
   std::vector<std::uint32_t> ports;  // of the device, that packets to unknown stations go to
-  std::uint32_t slots = ~0U;         // of all jobs together, as far as the program has them
+  std::uint32_t slots = ~0U;         // that all jobs use together, as far as the program has them
 };
 
 class PipelineSwitch final : public control::Plane, private DeviceListener {
@@ -73,7 +73,7 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
 
   std::vector<control::SiteAddress> sites() const override;
   std::uint32_t slots_total() const override { return options_.slots; }
-  std::uint32_t slots_of_job_max() const override { return limits_.slots_of_job; }
+  std::uint32_t slots_of_job_max() const override { return kSlotsOfJob; }
   std::uint32_t jobs_max() const override { return kJobsMax; }
   std::uint32_t datagram_bytes_max() const override;
   bool takes_host_groups() const override { return false; }
@@ -93,7 +93,7 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
 
   // These require that mutex_ is held.
   control::Answer<Job*> make_job(const control::JobTerms& terms);
-  control::Answer<void> find_place(Job& job) const;
+  std::optional<std::uint16_t> free_index() const;
   std::vector<v1::Update> entries_beside(const Job& job, v1::Update::Type type) const;
   base::Attempt<void> insert_entries(const Job& job);
   bool delete_entries(const Job& job);
@@ -125,8 +125,7 @@ class PipelineSwitch final : public control::Plane, private DeviceListener {
   const PipelineSwitchOptions options_;
   const Program program_;
   const TargetLimits& limits_ = limits_of(program_.target());
-  const std::unique_ptr<Target> target_ = make_target(program_);
-  const std::unique_ptr<Registers> registers_ = target_->make_registers();
+  const std::unique_ptr<Registers> registers_ = make_registers(program_);
   std::unique_ptr<Device> device_;
   std::mutex hearing_;                               // taken before mutex_
   std::mutex mutex_;                                 // of the next four

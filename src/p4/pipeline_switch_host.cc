@@ -9,6 +9,7 @@
 #include "core/packet/packet.h"
 #include "io/host/clock.h"
 #include "io/host/log.h"
+#include "p4/job_entries.h"
 #include "p4/pipeline_switch.h"
 
 namespace infold::p4 {
@@ -125,7 +126,7 @@ Verdict PipelineSwitch::hear_abort(const io::SocketAddress& from, const core::Pa
 // the slot is made as if the contribution had not come.
 std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& header,
                                                          const Job& job) {
-  const std::uint32_t copy = copy_of(job.first_slot, header);
+  const std::uint32_t copy = copy_of(job.first_slot(), header);
   auto view = registers_->look(*device_, copy);
   if (!view) return Verdict::dropped_stale_round;
   if (!view->is_spoiled || view->round != header.round) return std::nullopt;
@@ -153,15 +154,10 @@ std::optional<Verdict> PipelineSwitch::look_for_mismatch(const core::Header& hea
 }
 
 void PipelineSwitch::take_out(const Job& job, const core::Header& header, const ChunkView& view) {
-  std::uint32_t seen = view.seen;
-  if (view.open != header.round) {  // it was the last one
-    for (std::uint8_t worker = 0; worker < job.workers.size(); ++worker) {
-      seen |= target_->bits_of(job, worker);
-    }
-  }
-  seen &= ~target_->bits_of(job, header.worker);
+  const bool was_last = view.open != header.round;
+  const std::uint32_t seen = (was_last ? ~0U : view.seen) & ~bits_of(job, header.worker);
   static_cast<void>(
-      registers_->set_slot(*device_, job.first_slot + header.slot, header.round, seen));
+      registers_->set_slot(*device_, job.first_slot() + header.slot, header.round, seen));
 }
 
 std::optional<PipelineSwitch::Job> PipelineSwitch::find_job(const core::Header& header) {
@@ -173,8 +169,8 @@ std::optional<PipelineSwitch::Job> PipelineSwitch::find_job(const core::Header& 
 
 // If the registers cannot be read, all hear the end: it does no harm.
 bool PipelineSwitch::some_chunk_waits_for(const Job& job, std::uint8_t worker) {
-  const auto slots = registers_->contributors(*device_, {job.first_slot, job.options.slot_count});
-  const std::uint32_t bits = target_->bits_of(job, worker);
+  const auto slots = registers_->contributors(*device_, {job.first_slot(), job.options.slot_count});
+  const std::uint32_t bits = bits_of(job, worker);
   return !slots || std::any_of(slots->begin(), slots->end(),
                                [&](std::uint32_t seen) { return seen != 0 && (seen & bits) == 0; });
 }
@@ -182,7 +178,7 @@ bool PipelineSwitch::some_chunk_waits_for(const Job& job, std::uint8_t worker) {
 void PipelineSwitch::mark_ended(Job& job) {
   if (std::exchange(job.has_ended, true) || !job.is_in_tables) return;
   // If the device refuses, write_again() does it.
-  if (!write(target_->job_entries(job, v1::Update::MODIFY))) job.has_ended = false;
+  if (!write(job_entries(program_, job, v1::Update::MODIFY))) job.has_ended = false;
 }
 
 // to every worker whose place is known. A worker that misses it asks, and hears it again.

@@ -40,7 +40,7 @@ TEST_P(PipelineSwitchTest, ARankThatLeavesEndsTheJobOnlyForThoseWhoWait) {
   EXPECT_FALSE(heard_by(1, base::milliseconds(50)).has_value());
 
   ASSERT_TRUE(switch_->start_job(terms_of(8)).has_value());
-  device_.tell(WorkerNote{name_of(8, 1), 1, 5, workers_[1]->local_address().port(), 2});
+  device_.tell(WorkerNote{8, 1, 5, workers_[1]->local_address().port(), 2});
   ASSERT_TRUE(device_.wait_for_acknowledgements());
   // Worker 1 waits for worker 0.
   device_.set_slot(jobs()[8].first_slot + 2, {.open = 1, .seen = seen_of({1}, 2), .copies = {}});
@@ -53,7 +53,7 @@ TEST_P(PipelineSwitchTest, ARankThatLeavesEndsTheJobOnlyForThoseWhoWait) {
 TEST_P(PipelineSwitchTest, CallsThatDifferEndTheJobAndTheSlotForgetsTheSecond) {
   const core::Header first = add_of(7, 1);
   const core::Header other = add_of(7, 0, 2);
-  const std::uint32_t format = std::uint32_t{first.signature.elements} << 16 |
+  const std::uint32_t layout = std::uint32_t{first.signature.elements} << 16 |
                                std::uint32_t{first.signature.format} << 8 |
                                first.signature.operation;
   // The contribution that differs is the last one, or one of several.
@@ -62,7 +62,7 @@ TEST_P(PipelineSwitchTest, CallsThatDifferEndTheJobAndTheSlotForgetsTheSecond) {
     learn_workers(7);
     FakeDevice::Slot slot = {.open = world == 2 ? 2U : 1U,
                              .seen = world == 2 ? 0U : seen_of({0, 1}, 3)};
-    slot.copies[1] = {.format = format, .first_worker = 1, .round = 1, .state = CopyState::spoiled};
+    slot.copies[1] = {.layout = layout, .first_worker = 1, .is_spoiled = true};
     device_.set_slot(0, slot);
     // The first one waits for its result. The other one has lost its packet, and asks.
     send_add(1, first);
@@ -87,6 +87,20 @@ TEST_P(PipelineSwitchTest, CallsThatDifferEndTheJobAndTheSlotForgetsTheSecond) {
     }
     switch_->forget_job(7);
   }
+}
+
+// Packets to BMv2's registers are sent for seconds until the switch gives up.
+TEST_F(TofinoSwitchTest, ARankThatLeavesEndsTheJobForAllIfRegistersCannotBeRead) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  learn_workers(7);
+  device_.hide_registers(true);
+  send_add(1, add_of(7, 1));
+  ASSERT_TRUE(serve_until(core::Verdict::dropped_stale_round));
+  EXPECT_FALSE(has_ended(7));
+  send_abort(7, 0, core::AbortReason::left);
+  ASSERT_TRUE(serve_until(core::Verdict::job_ended));
+  EXPECT_TRUE(heard_by(0, kLong).has_value());
+  EXPECT_TRUE(heard_by(1, kLong).has_value());
 }
 
 TEST_P(PipelineSwitchTest, PacketsThatCameByAnotherWayAreCounted) {

@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
 
 INSTANTIATE_TEST_SUITE_P(All, PipelineSwitchTest,
                          ::testing::Values(TargetKind::bmv2, TargetKind::tofino),
@@ -30,76 +29,18 @@ TEST_P(PipelineSwitchTest, PreparesTheDevice) {
   EXPECT_THAT(device_.groups(), ElementsAre(Pair(kFloodGroup, SizeIs(3))));
   EXPECT_TRUE(device_.is_asked_for(DigestKind::station));
   EXPECT_TRUE(device_.is_asked_for(DigestKind::worker));
-  EXPECT_TRUE(switch_->sites().front().record.verifies_checksums) << "or no rank joins";
 }
 
-TEST_F(Bmv2SwitchTest, AJobHasEntriesAndClearedRegistersUntilItIsForgotten) {
-  for (std::uint32_t slot = 0; slot < 16; ++slot) {
-    device_.set_slot(slot, {9,
-                            3,
-                            {FakeDevice::Copy{.round = 9, .state = CopyState::complete},
-                             FakeDevice::Copy{.round = 8, .state = CopyState::spoiled}}});
-  }
-  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
-  EXPECT_THAT(device_.entries(Table::jobs),
-              ElementsAre(Pair(FakeDevice::Keys{7},
-                               ElementsAre(0, 1007, 0, 4, kElementsMax, 3, kFirstJobGroup, 0))));
-  EXPECT_THAT(
-      device_.entries(Table::senders),
-      ElementsAre(
-          Pair(FakeDevice::Keys{0, 0}, ElementsAre(1, kWorkers, core::rank_digest(0), 0, 0, 0)),
-          Pair(FakeDevice::Keys{0, 1}, ElementsAre(2, kWorkers, core::rank_digest(1), 0, 0, 0))));
-  for (std::uint32_t slot = 0; slot < 4; ++slot) {
-    const FakeDevice::Slot cleared = device_.slot(slot);
-    EXPECT_EQ(cleared.open, 1U);
-    EXPECT_EQ(cleared.seen, 0U);
-    EXPECT_EQ(cleared.copies[0].round, 0U);
-    EXPECT_EQ(cleared.copies[1].round, ~0U);
-    for (const FakeDevice::Copy& copy : cleared.copies) {
-      EXPECT_EQ(copy.state, CopyState::not_complete);
-    }
-  }
-  EXPECT_EQ(device_.slot(4).open, 9U) << "a slot of no job";
-
-  learn_workers(7);
-  EXPECT_THAT(device_.entries(Table::workers), SizeIs(2));
-  EXPECT_THAT(device_.groups()[kFirstJobGroup], ElementsAre(Pair(0, 1), Pair(1, 2)));
-  EXPECT_EQ(device_.entries(Table::senders)[(FakeDevice::Keys{0, 1})][4],
-            workers_[1]->local_address().port());
-
-  switch_->forget_job(7);
-  for (const Table table : {Table::jobs, Table::senders, Table::workers}) {
-    EXPECT_THAT(device_.entries(table), IsEmpty());
-  }
-  EXPECT_THAT(device_.groups(), SizeIs(1));
-}
-
-TEST_F(Bmv2SwitchTest, JobsHaveSlotsAndGroupsOfTheirOwn) {
-  ASSERT_TRUE(switch_->start_job(terms_of(1, 6)).has_value());
-  ASSERT_TRUE(switch_->start_job(terms_of(2, 6)).has_value());
-  const control::Answer<void> third = switch_->start_job(terms_of(3, 6));
-  ASSERT_FALSE(third.has_value()) << "four slots are left";
-  EXPECT_EQ(third.error().reason, control::RefusalReason::full);
-  EXPECT_THAT(third.error().message, HasSubstr("no 6 slots in a row free"));
-  switch_->forget_job(1);
-  ASSERT_TRUE(switch_->start_job(terms_of(3, 4)).has_value()) << "where the first one was";
-  ASSERT_TRUE(switch_->start_job(terms_of(4, 4)).has_value()) << "behind the others";
-  std::vector<std::uint64_t> first_slots;
-  for (const auto& [keys, parameters] : device_.entries(Table::jobs)) {
-    first_slots.push_back(parameters[2]);
-  }
-  EXPECT_THAT(first_slots, UnorderedElementsAre(6, 0, 12));
-  EXPECT_EQ(switch_->start_job(terms_of(4, 1)).error().reason, control::RefusalReason::in_use);
-}
-
-TEST_P(PipelineSwitchTest, JobsAreAsManyAsTheProgramHas) {
-  switch_.reset();
-  auto many = start(2 * (kJobsMax + 1));
-  ASSERT_TRUE(many.has_value()) << many.error();
-  for (std::uint16_t job = 1; job <= kJobsMax; ++job) {
-    ASSERT_TRUE((*many)->start_job(terms_of(job, 2)).has_value()) << job;
-  }
-  EXPECT_THAT((*many)->start_job(terms_of(99, 2)).error().message, HasSubstr("has 16 jobs"));
+TEST_P(PipelineSwitchTest, TheRecordSaysWhatItSums) {
+  const core::SiteRecord record = switch_->sites().front().record;
+  EXPECT_EQ(record.formats, core::FormatSet({core::WireFormat::i32}));
+  const core::ReductionSet of_tofino = {core::Reduction::sum, core::Reduction::average,
+                                        core::Reduction::max};
+  EXPECT_EQ(record.reductions, kind_ == TargetKind::tofino ? of_tofino : core::ReductionSet::all());
+  EXPECT_TRUE(record.is_big_endian);
+  EXPECT_TRUE(record.verifies_checksums) << "or no rank joins";
+  EXPECT_EQ(record.workers_max, 32U);
+  EXPECT_EQ(record.elements_max, 64U);
 }
 
 TEST_P(PipelineSwitchTest, RefusesJobsThatAPipelineCannotRun) {
@@ -119,6 +60,8 @@ TEST_P(PipelineSwitchTest, RefusesJobsThatAPipelineCannotRun) {
   here.rank_sources[1] = address("127.0.0.1:0");
   EXPECT_THAT(switch_->start_job(here).error().message,
               HasSubstr("rank 1 is on the host of the P4 pipeline's controller"));
+  EXPECT_THAT(switch_->start_job(terms_of(1, 4, 1)).error().message,
+              HasSubstr("sums for 2 ranks and more"));
   EXPECT_THAT(jobs(), IsEmpty());
 }
 
@@ -132,12 +75,6 @@ TEST_P(PipelineSwitchTest, NothingIsLeftOfAJobThatTheDeviceRefuses) {
   EXPECT_THAT(device_.groups(), SizeIs(1));
   device_.limit(Table::senders, 99);
   EXPECT_TRUE(switch_->start_job(terms_of(1)).has_value());
-}
-
-TEST_F(Bmv2SwitchTest, RegistersAreClearedThoughPacketsGetLost) {
-  device_.lose_packets(9);
-  ASSERT_TRUE(switch_->start_job(terms_of(1, 16)).has_value());
-  for (std::uint32_t slot = 0; slot < 16; ++slot) EXPECT_EQ(device_.slot(slot).open, 1U);
 }
 
 TEST_P(PipelineSwitchTest, AStationThatMovesHasOneEntry) {
@@ -191,8 +128,7 @@ TEST_P(PipelineSwitchTest, EntriesThatTheDeviceMayHaveKeepTheirSlots) {
   switch_->forget_job(7);
   device_.refuse_writes(false);
   ASSERT_TRUE(switch_->start_job(terms_of(8)).has_value());
-  const std::uint32_t beside = jobs()[8].first_slot;
-  EXPECT_GE(beside, 4U);
+  EXPECT_EQ(jobs()[8].first_slot, kSlotsOfJob);
   EXPECT_THAT(device_.groups(), SizeIs(3));
   EXPECT_EQ(switch_->start_job(terms_of(7)).error().reason, control::RefusalReason::in_use);
   EXPECT_TRUE(watch_until([&] { return jobs().size() == 1; }));

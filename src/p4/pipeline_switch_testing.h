@@ -68,14 +68,10 @@ class PipelineSwitchFixture : public ::testing::Test {
 
   io::SocketAddress host() { return address(switch_->sites().front().address.c_str()); }
 
-  // What the program calls the job, which has this index.
-  std::uint16_t name_of(std::uint16_t number, std::uint16_t index) const {
-    return kind_ == TargetKind::bmv2 ? index : number;
-  }
   // Both workers of the job have sent a packet.
-  void learn_workers(std::uint16_t number, std::uint16_t index = 0) {
+  void learn_workers(std::uint16_t number) {
     for (std::uint8_t worker = 0; worker < workers_.size(); ++worker) {
-      device_.tell(WorkerNote{name_of(number, index), worker, 0x020000000001ULL + worker,
+      device_.tell(WorkerNote{number, worker, 0x020000000001ULL + worker,
                               workers_[worker]->local_address().port(), 1U + worker});
     }
     ASSERT_TRUE(device_.wait_for_acknowledgements());
@@ -88,16 +84,9 @@ class PipelineSwitchFixture : public ::testing::Test {
   };
   std::map<std::uint16_t, InTables> jobs() const {
     std::map<std::uint16_t, InTables> found;
-    if (kind_ == TargetKind::bmv2) {
-      for (const auto& [keys, parameters] : device_.entries(Table::jobs)) {
-        found[static_cast<std::uint16_t>(keys[0])] = {static_cast<std::uint32_t>(parameters[2]),
-                                                      parameters.back() == 1};
-      }
-      return found;
-    }
     for (const auto& [keys, parameters] : device_.entries(Table::senders)) {
       const auto number = static_cast<std::uint16_t>(keys[0]);
-      const InTables job = {static_cast<std::uint32_t>(parameters[0]) * 256,
+      const InTables job = {static_cast<std::uint32_t>(parameters[0]) * kSlotsOfJob,
                             parameters.back() == 1};
       const auto [known, is_first] = found.emplace(number, job);
       EXPECT_EQ(known->second.has_ended, job.has_ended) << "entries of a job that differ";
@@ -109,11 +98,10 @@ class PipelineSwitchFixture : public ::testing::Test {
   bool has_ended(std::uint16_t number) const { return jobs()[number].has_ended; }
 
   // A slot's set of contributors.
-  std::uint32_t seen_of(const std::vector<std::uint8_t>& workers, std::uint32_t world) const {
+  static std::uint32_t seen_of(const std::vector<std::uint8_t>& workers, std::uint32_t world) {
     std::uint32_t seen = 0;
     for (const std::uint8_t worker : workers) {
-      const bool is_last = kind_ == TargetKind::tofino && worker + 1U == world;
-      seen |= is_last ? ~0U << worker : 1U << worker;
+      seen |= worker + 1U == world ? ~0U << worker : 1U << worker;
     }
     return seen;
   }
@@ -189,13 +177,12 @@ class PipelineSwitchFixture : public ::testing::Test {
   std::unique_ptr<PipelineSwitch> switch_;  // ends before its device
 };
 
-// What is alike on all targets.
+// With the program on each target.
 class PipelineSwitchTest : public PipelineSwitchFixture,
                            public ::testing::WithParamInterface<TargetKind> {
  protected:
   PipelineSwitchTest() : PipelineSwitchFixture(GetParam()) {}
 };
-// What is not.
 class Bmv2SwitchTest : public PipelineSwitchFixture {
  protected:
   Bmv2SwitchTest() : PipelineSwitchFixture(TargetKind::bmv2) {}

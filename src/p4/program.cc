@@ -14,7 +14,7 @@ namespace infold::p4 {
 namespace {
 
 constexpr std::uint64_t kWritesSlot = 1;
-constexpr std::uint64_t kWritesRound = 2;
+constexpr std::uint64_t kClearsCopy = 2;
 // An Ethernet frame of no type in use. The program looks at the header before it alone.
 constexpr std::size_t kFrameBytes = 60;
 
@@ -93,7 +93,7 @@ base::Attempt<Program> Program::of(TargetKind target, v1::ForwardingPipelineConf
 base::Attempt<void> Program::find_all() {
   const auto& info = config_.p4info();
   const ProgramNames& names = names_of(target_);
-  for (const TableNames& table : names.tables) {
+  for (const TableNames& table : table_names()) {
     auto found = find(table);
     if (!found) return base::cannot(found.error());
     tables_[static_cast<std::size_t>(table.number)] = std::move(*found);
@@ -161,7 +161,6 @@ base::Attempt<Program::RegisterNumbers> Program::find(const RegisterNames& names
 v1::Update Program::update(v1::Update::Type type, Table table, Numbers keys,
                            Numbers parameters) const {
   const TableNumbers& numbers = tables_[static_cast<std::size_t>(table)];
-  CHECK_THAT(numbers.id, !=, 0U);
   CHECK_THAT(keys.size(), ==, numbers.keys.size());
   v1::Update update;
   update.set_type(type);
@@ -254,8 +253,8 @@ v1::PacketOut Program::packet(std::uint32_t ticket, const RegisterTask& task) co
   v1::PacketOut packet;
   packet.set_payload(std::string(kFrameBytes, '\0'));
   const std::uint64_t writes =
-      (task.writes_slot ? kWritesSlot : 0) | (task.writes_round ? kWritesRound : 0);
-  const Numbers values = {ticket, task.copy, writes, task.open, task.seen, task.round};
+      (task.writes_slot ? kWritesSlot : 0) | (task.clears_copy ? kClearsCopy : 0);
+  const Numbers values = {ticket, task.copy, writes, task.open, task.seen};
   const std::uint64_t* value = values.begin();
   for (const std::uint32_t field : fields_out_) {
     v1::PacketMetadata& metadata = *packet.add_metadata();
@@ -276,10 +275,7 @@ std::optional<RegisterView> Program::read_packet(const v1::PacketIn& packet) con
   }
   if (found != values.size() || values.empty()) return std::nullopt;
   const auto word = [&](std::size_t i) { return static_cast<std::uint32_t>(values[i]); };
-  if (values[8] > static_cast<std::uint64_t>(CopyState::spoiled)) return std::nullopt;
-  return RegisterView{word(0), word(1), word(2),
-                      word(3), word(4), word(5),
-                      word(6), word(7), static_cast<CopyState>(values[8])};
+  return RegisterView{word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7) != 0};
 }
 
 std::vector<StationNote> Program::stations(const v1::DigestList& list) const {

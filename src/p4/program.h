@@ -20,8 +20,9 @@ namespace infold::p4 {
 
 namespace v1 = ::p4::v1;
 
-// As p4/generated/sizes.p4 and p4/targets have them.
+// As p4/generated/sizes.p4 and p4/headers.p4 have them.
 inline constexpr std::uint32_t kJobsMax = 16;
+inline constexpr std::uint32_t kSlotsOfJob = 256;
 inline constexpr std::uint32_t kElementsMax = 64;
 inline constexpr std::uint32_t kStationsMax = 1024;
 inline constexpr std::uint32_t kFloodGroup = 1;
@@ -37,7 +38,7 @@ struct StationNote {
 
 // A digest: a worker's packet came from another place than the table says.
 struct WorkerNote {
-  std::uint16_t job = 0;  // Target::name_of()
+  std::uint16_t job = 0;
   std::uint8_t worker = 0;
   std::uint64_t mac = 0;
   std::uint16_t udp_port = 0;
@@ -47,15 +48,11 @@ struct WorkerNote {
 // What a packet does to the registers of one copy of a slot.
 struct RegisterTask {
   std::uint32_t copy = 0;
-  bool writes_slot = false;
+  bool writes_slot = false;  // open and seen, to all registers of slots
   std::uint32_t open = 0;
   std::uint32_t seen = 0;
-  bool writes_round = false;  // and the state is not_complete
-  std::uint32_t round = 0;
+  bool clears_copy = false;  // so that it is of no packet, and not spoiled
 };
-
-// As p4/types.p4 has it.
-enum class CopyState : std::uint8_t { not_complete, complete, spoiled };
 
 // The registers as the task's packet has left them.
 struct RegisterView {
@@ -63,11 +60,10 @@ struct RegisterView {
   std::uint32_t copy = 0;
   std::uint32_t open = 0;
   std::uint32_t seen = 0;
-  std::uint32_t format = 0;
+  std::uint32_t layout = 0;
   std::uint32_t shape = 0;
   std::uint32_t first_worker = 0;
-  std::uint32_t round = 0;
-  CopyState state = CopyState::not_complete;
+  bool is_spoiled = false;
 };
 
 class Program {
@@ -79,8 +75,7 @@ class Program {
   TargetKind target() const { return target_; }
   const v1::ForwardingPipelineConfig& config() const { return config_; }
 
-  // Numbers stand in the program's order. Requires: the program has the table. Without parameters
-  // the update is for a deletion.
+  // Numbers stand in the program's order. A deletion leaves the parameters out.
   v1::Update update(v1::Update::Type type, Table table, Numbers keys,
                     Numbers parameters = {}) const;
   v1::Update update(v1::Update::Type type, std::uint32_t group,

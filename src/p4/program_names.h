@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the programs of p4/targets call their tables, digests and registers. Not all of them have
-// all of these.
+// What the program of p4 calls its tables, digests and registers, as the compiler for each target
+// tells them.
 #pragma once
 
 #include <array>
@@ -13,18 +13,9 @@ namespace infold::p4 {
 
 enum class TargetKind : std::uint8_t { bmv2, tofino };
 
-enum class Table : std::uint8_t {
-  addresses,
-  jobs,
-  senders,
-  workers,
-  places,
-  stations,
-  sources,
-  count_
-};
+enum class Table : std::uint8_t { addresses, senders, workers, places, stations, sources, count_ };
 enum class DigestKind : std::uint8_t { station, worker, count_ };
-// Those that P4Runtime reads and writes. BMv2 has none for it.
+// Those that P4Runtime reads and writes. BMv2 takes no messages for registers.
 enum class Register : std::uint8_t {
   slots_before,
   slots_after,
@@ -49,7 +40,6 @@ struct RegisterNames {
   std::vector<std::string_view> members;  // none: each entry is a number
 };
 struct ProgramNames {
-  std::vector<TableNames> tables;
   std::array<std::string_view, static_cast<std::size_t>(DigestKind::count_)> digests;
   std::vector<RegisterNames> registers;
   // Of packets to the registers and of those that come back. None: there are no such packets.
@@ -57,6 +47,9 @@ struct ProgramNames {
   std::vector<std::string_view> fields_in;
 };
 
+// All of them, on each target.
+const std::vector<TableNames>& table_names();
+// What differs.
 const ProgramNames& names_of(TargetKind target);
 
 }  // namespace infold::p4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: the P4 programs as their compilers describe them.
+// For tests: the P4 program as the compiler for each target describes it.
 #pragma once
 
 #include <cstdint>
@@ -35,138 +35,84 @@ struct TestRegister {
   std::vector<const char*> members;
 };
 
-inline TestTable addresses_table(std::uint32_t id, std::uint32_t action_id) {
-  return {Table::addresses,
-          id,
-          "Sum.admission.addresses",
-          {{"headers.ipv4.to", 32}, {"headers.udp.to", 16}},
-          action_id,
-          "Sum.admission.take",
-          {}};
-}
-inline TestTable stations_table(std::uint32_t id, std::uint32_t action_id) {
-  return {Table::stations,
-          id,
-          "Sum.forward.stations",
-          {{"headers.ethernet.to", 48}},
-          action_id,
-          "Sum.forward.to_port",
-          {{"port", 9}}};
-}
-inline TestTable sources_table(std::uint32_t id, std::uint32_t action_id) {
-  return {Table::sources,
-          id,
-          "Sum.forward.sources",
-          {{"headers.ethernet.from", 48}, {"standard.ingress_port", 9}},
-          action_id,
-          "Sum.forward.is_known",
-          {}};
-}
-
-// With numbers of our own.
-inline const std::vector<TestTable>& bmv2_tables() {
-  static const std::vector<TestTable> kTables = {
-      addresses_table(101, 201),
-      {Table::jobs,
-       102,
-       "Sum.admission.jobs",
-       {{"headers.infold.job", 16}},
-       202,
-       "Sum.admission.set_job",
-       {{"index", 16},
-        {"epoch", 32},
-        {"first_slot", 32},
-        {"slots", 16},
-        {"elements_max", 16},
-        {"all", 32},
-        {"multicast", 16},
-        {"has_ended", 1}}},
-      {Table::senders,
-       103,
-       "Sum.admission.senders",
-       {{"metadata.job.index", 16}, {"headers.infold.worker", 8}},
-       203,
-       "Sum.admission.set_sender",
-       {{"bit_", 32},
-        {"address", 32},
-        {"rank_digest", 32},
-        {"mac", 48},
-        {"udp_port", 16},
-        {"port", 9}}},
-      {Table::workers,
-       104,
-       "Address.workers",
-       {{"metadata.job.index", 16}, {"standard.egress_rid", 16}},
-       204,
-       "Address.address",
-       {{"mac", 48}, {"ip", 32}, {"udp_port", 16}}},
-      stations_table(105, 205),
-      sources_table(106, 206),
+// The same tables with other numbers: small ones of our own, or those that p4c's back end for
+// Tofino gives.
+inline std::vector<TestTable> make_test_tables(bool has_small_numbers) {
+  const auto number = [&](std::uint32_t small, std::uint32_t of_tofino) {
+    return has_small_numbers ? small : of_tofino;
   };
-  return kTables;
-}
-
-// With the numbers that p4c's back end for Tofino gives.
-inline const std::vector<TestTable>& tofino_tables() {
-  static const std::vector<TestTable> kTables = {
-      addresses_table(49728563, 28244153),
-      {Table::senders,
-       34656071,
-       "Sum.admission.senders",
-       {{"headers.infold.job", 16},
-        {"headers.infold.epoch", 32},
-        {"headers.infold.worker", 8},
-        {"headers.infold.kind", 4},
-        {"headers.infold.contributors", 16},
-        {"headers.infold.weight", 16},
-        {"headers.infold.digest", 32},
-        {"headers.ipv4.from", 32}},
-       24335708,
-       "Sum.admission.set_sender",
-       {{"job", 4}, {"others", 32}, {"all", 32}, {"multicast", 16}, {"has_ended", 1}}},
-      {Table::workers,
-       50167450,
-       "Address.workers",
-       {{"headers.infold.job", 16}, {"standard.egress_rid", 16}},
-       19191718,
-       "Address.address",
-       {{"mac", 48}, {"ip", 32}, {"udp_port", 16}}},
-      {Table::places,
-       39135304,
-       "Sum.places.places",
-       {{"headers.infold.job", 16},
-        {"headers.infold.worker", 8},
-        {"headers.ethernet.from", 48},
-        {"headers.udp.from", 16},
-        {"standard.ingress_port", 9}},
-       23622568,
-       "Sum.places.is_known",
-       {}},
-      stations_table(47800886, 21723015),
-      sources_table(37630621, 19937653),
-  };
-  return kTables;
+  return {{Table::addresses,
+           number(101, 49728563),
+           "Sum.admission.addresses",
+           {{"headers.ipv4.to", 32}, {"headers.udp.to", 16}},
+           number(201, 28244153),
+           "Sum.admission.take",
+           {}},
+          {Table::senders,
+           number(102, 34656071),
+           "Sum.admission.senders",
+           {{"headers.infold.job", 16},
+            {"headers.infold.epoch", 32},
+            {"headers.infold.worker", 8},
+            {"headers.infold.kind", 4},
+            {"headers.infold.contributors", 16},
+            {"headers.infold.weight", 16},
+            {"headers.infold.digest", 32},
+            {"headers.ipv4.from", 32}},
+           number(202, 24335708),
+           "Sum.admission.set_sender",
+           {{"job", 4}, {"others", 32}, {"all", 32}, {"multicast", 16}, {"has_ended", 1}}},
+          {Table::workers,
+           number(103, 50167450),
+           "Address.workers",
+           {{"headers.infold.job", 16}, {"standard.egress_rid", 16}},
+           number(203, 19191718),
+           "Address.address",
+           {{"mac", 48}, {"ip", 32}, {"udp_port", 16}}},
+          {Table::places,
+           number(104, 39135304),
+           "Sum.places.places",
+           {{"headers.infold.job", 16},
+            {"headers.infold.worker", 8},
+            {"headers.ethernet.from", 48},
+            {"headers.udp.from", 16},
+            {"standard.ingress_port", 9}},
+           number(204, 23622568),
+           "Sum.places.is_known",
+           {}},
+          {Table::stations,
+           number(105, 47800886),
+           "Sum.forward.stations",
+           {{"headers.ethernet.to", 48}},
+           number(205, 21723015),
+           "Sum.forward.to_port",
+           {{"port", 9}}},
+          {Table::sources,
+           number(106, 37630621),
+           "Sum.forward.sources",
+           {{"headers.ethernet.from", 48}, {"standard.ingress_port", 9}},
+           number(206, 19937653),
+           "Sum.forward.is_known",
+           {}}};
 }
 
 inline const std::vector<TestTable>& test_tables(TargetKind target) {
-  return target == TargetKind::bmv2 ? bmv2_tables() : tofino_tables();
+  static const std::vector<TestTable> kBmv2 = make_test_tables(true);
+  static const std::vector<TestTable> kTofino = make_test_tables(false);
+  return target == TargetKind::bmv2 ? kBmv2 : kTofino;
 }
 
-inline const std::vector<TestRegister>& test_registers(TargetKind target) {
-  static const std::vector<TestRegister> kNone;
-  static const std::vector<TestRegister> kTofino = {
-      {Register::slots_before, 380290419, "Sum.slot.slots_before", "slot_t", {"open", "seen"}},
-      {Register::slots_after, 376549302, "Sum.slot.slots_after", "slot_t", {"open", "seen"}},
-      {Register::slots_open, 382399411, "Sum.slot.slots_open", "slot_t", {"open", "seen"}},
-      {Register::signatures,
-       381101273,
-       "Sum.signature.signatures",
-       "signature_t",
-       {"layout", "shape"}},
-      {Register::first_workers, 369332097, "Sum.first.first_workers", "", {}},
-      {Register::spoiled, 374577715, "Sum.spoiled.spoiled", "", {}},
+// Those that P4Runtime's messages reach on Tofino.
+inline const std::vector<TestRegister>& test_registers() {
+  static const std::vector<TestRegister> kRegisters = {
+      {Register::slots_before, 380290419, "slots_before", "slot_t", {"open", "seen"}},
+      {Register::slots_after, 376549302, "slots_after", "slot_t", {"open", "seen"}},
+      {Register::slots_open, 382399411, "slots_open", "slot_t", {"open", "seen"}},
+      {Register::signatures, 381101273, "signatures", "signature_t", {"layout", "shape"}},
+      {Register::first_workers, 369332097, "first_workers", "", {}},
+      {Register::spoiled, 374577715, "spoiled", "", {}},
   };
-  return target == TargetKind::bmv2 ? kNone : kTofino;
+  return kRegisters;
 }
 
 template <typename List>
@@ -220,8 +166,8 @@ inline v1::ForwardingPipelineConfig test_program(TargetKind target) {
   config.set_p4_device_config("a program");
   ::p4::config::v1::P4Info& info = *config.mutable_p4info();
   for (const TestTable& table : test_tables(target)) add_table(info, table);
-  for (const TestRegister& each : test_registers(target)) add_register(info, each);
   if (target == TargetKind::tofino) {
+    for (const TestRegister& each : test_registers()) add_register(info, each);
     give_name(*info.mutable_counters(), 304203151, "Sum.verdicts");
     give_name(*info.mutable_digests(), 386054135, "Deparse.stations");
     give_name(*info.mutable_digests(), 395131420, "Deparse.workers");
@@ -230,10 +176,9 @@ inline v1::ForwardingPipelineConfig test_program(TargetKind target) {
   give_name(*info.mutable_counters(), 301, "Sum.verdicts");
   give_name(*info.mutable_digests(), 302, "station_note_t");
   give_name(*info.mutable_digests(), 303, "worker_note_t");
-  add_header(info, 304, "packet_out", {"ticket", "copy", "writes", "open", "seen", "round"});
-  add_header(
-      info, 305, "packet_in",
-      {"ticket", "copy", "open", "seen", "format", "shape", "first_worker", "round", "state"});
+  add_header(info, 304, "packet_out", {"ticket", "copy", "writes", "open", "seen"});
+  add_header(info, 305, "packet_in",
+             {"ticket", "copy", "open", "seen", "layout", "shape", "first_worker", "is_spoiled"});
   return config;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of infold_p4_packets as frames, and answers as they must be. Both programs' tests
-have these.
+"""The packets of infold_p4_packets as frames, and answers as they must be, for the tests of both
+targets.
 """
 
 import pathlib
@@ -13,13 +13,16 @@ SKIPPED = 77
 ELEMENTS = 64
 HOST_MAC, HOST_IP, HOST_PORT = bytes.fromhex("02aabbccddee"), bytes((10, 0, 0, 254)), 7700
 ELSEWHERE = bytes((10, 0, 1, 1))
-ADD, SKIP, ABORT = 1, 2, 6
-FIRST_KIND_DOWN = 8
+ADD, SKIP, QUERY, ABORT, RESULT = 1, 2, 5, 6, 8
+FIRST_KIND_DOWN = RESULT
 HEADER_BYTES = 32
+UDP_AND_HEADER_BYTES = 40
+UDP_CHECKSUM = slice(40, 42)
+DATAGRAM_AT, ELEMENTS_AT = 42, 74
 # As core::Verdict and p4/types.p4 number them.
 CONTRIBUTED, COMPLETED, REPLAYED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB = \
     0, 1, 2, 6, 7, 8, 9
-TO_HOST = 255
+STALE_ROUND, ADMITTED, NONE, TO_HOST = 16, 253, 254, 255
 DROPPED = range(MALFORMED, 20)
 
 
@@ -30,6 +33,19 @@ def skip(reason):
 
 def wide(number, size):
     return number.to_bytes(size, "big")
+
+
+def number(data):
+    return int.from_bytes(data, "big")
+
+
+def swapped(datagram):
+    """The program's elements are big-endian. A worker's are not."""
+    if kind_of(datagram) not in (ADD, RESULT):
+        return datagram
+    words = range(HEADER_BYTES, len(datagram) - 3, 4)
+    body = b"".join(datagram[at:at + 4][::-1] for at in words)
+    return datagram[:HEADER_BYTES] + body + datagram[HEADER_BYTES + len(body):]
 
 
 def mac_of(worker):
@@ -80,11 +96,25 @@ def read_frame(frame):
     return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
 
 
-def packet(kind, *elements, width=2):
-    """Of the only rank of a job. Elements of i16 or i32, as the pipeline has them."""
-    letter = {2: "H", 4: "I"}[width]
-    return struct.pack(f">BBBBHHIIHBBIHHI{len(elements)}{letter}", 0xF1, 0x10 | kind, 0, 0, 7, 0,
-                       1, 1, len(elements), width >> 1, 0, 0, 1, 1, digest_of(0), *elements)
+def packet(kind, *elements):
+    """Of the first rank of a job. Elements of i32, as the pipeline has them."""
+    return struct.pack(f">BBBBHHIIHBBIHHI{len(elements)}I", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1,
+                       len(elements), 2, 0, 0, 1, 1, digest_of(0), *elements)
+
+
+def without_data(kind, elements, worker=0, reduction=0):
+    """Of a chunk of so many elements."""
+    data = bytearray(packet(kind))
+    data[19] = reduction
+    data[3], data[16:18], data[24:32] = worker, elements.to_bytes(2, "big"), bytes(8)
+    return bytes(data)
+
+
+def element_of_zero_checksum():
+    """The RESULT that has this element alone has a checksum of 0, for the first worker."""
+    ports = struct.pack(">HHHH", HOST_PORT, port_of(0), UDP_AND_HEADER_BYTES + 4, 0)
+    return next(each for each in range(1 << 16)
+                if udp_sum(HOST_IP + ip_of(0), ports + packet(RESULT, each)) == 0)
 
 
 def printed(program, scenarios, *target):
@@ -129,6 +159,17 @@ def is_for_host(datagram, verdict):
     return kind < FIRST_KIND_DOWN and (
         verdict in (TO_HOST, JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or
         (kind == ABORT and verdict != MALFORMED))
+
+
+def is_alike(out, frame):
+    """What the host gets. Elements may be sums by then, and the checksum is of what is there."""
+    if out == frame:
+        return True
+    read_frame(out)
+    end = ELEMENTS_AT if kind_of(frame[DATAGRAM_AT:]) == ADD else len(frame)
+    return len(out) == len(frame) and \
+        out[:UDP_CHECKSUM.start] == frame[:UDP_CHECKSUM.start] and \
+        out[UDP_CHECKSUM.stop:end] == frame[UDP_CHECKSUM.stop:end]
 
 
 def receivers(to, workers):

@@ -9,9 +9,9 @@
 //   verdict NUMBER NAME
 //   out all|WORKER BYTES
 //
-// With `tna`, jobs are as the program for Tofino has them: of 256 slots and two ranks or more, with
-// sums and maxima of i32. core::Adder does not see contributions and queries of other kinds. They
-// are printed as packets for the host.
+// Jobs are as the program has them: of 256 slots and two ranks or more. core::Adder does not see
+// contributions and queries that the program does not sum: other formats than i32, and with `tna`
+// other reductions than sums and maxima. They are printed as packets for the host.
 //
 // Usage: infold_p4_packets ELEMENTS SCENARIOS [tna]
 #include <algorithm>
@@ -31,8 +31,8 @@ namespace {
 // A scenario may have thousands of packets, and a model of a chip is slow.
 constexpr int kPacketsOfScenario = 500;
 constexpr std::uint64_t kBetweenAltered = 6;
-// What p4/targets/tna/ has for each job, and how p4/types.p4 numbers a packet for the host.
-constexpr std::uint16_t kSlotsOnTofino = 256;
+// What p4/ has for each job, and how p4/types.p4 numbers a packet for the host.
+constexpr std::uint16_t kSlots = 256;
 constexpr int kToHost = 255;
 
 std::string plain_hex(std::span<const std::byte> bytes) {
@@ -41,8 +41,13 @@ std::string plain_hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-// Nobody may leave a part of a maximum out: such a sum begins with zeros there.
-bool tofino_sums(std::span<const std::byte> datagram) {
+bool tofino_has(core::Reduction reduction) {
+  return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
+         reduction == core::Reduction::max;
+}
+
+// Nobody may leave elements of a maximum or a minimum out: such a sum begins with zeros there.
+bool is_summed(std::span<const std::byte> datagram, bool is_tofino) {
   core::Packet packet;
   if (core::parse_at_aggregator(datagram, packet) != core::Malformed::none) return true;
   const core::Header& header = packet.header;
@@ -50,8 +55,9 @@ bool tofino_sums(std::span<const std::byte> datagram) {
   if (!is_skip && header.kind != core::Kind::add && header.kind != core::Kind::query) return true;
   if (header.signature.layout().format != core::WireFormat::i32) return false;
   const core::Reduction reduction = header.signature.reduction();
-  return reduction == core::Reduction::sum || reduction == core::Reduction::average ||
-         (reduction == core::Reduction::max && !is_skip);
+  if (is_tofino && !tofino_has(reduction)) return false;
+  const bool is_extreme = reduction == core::Reduction::min || reduction == core::Reduction::max;
+  return !is_skip || !is_extreme || header.signature.elements == 0;
 }
 
 class PrintedPlane final : public Plane {
@@ -61,13 +67,10 @@ class PrintedPlane final : public Plane {
 
   std::string configure(const PlaneJob& job) override {
     PlaneJob own = job;
-    own.elements_max = std::min(job.elements_max, elements_max_);
-    if (is_tofino_) {
-      if (own.workers.size() < 2) return "a lone rank's part would not show in its slot";
-      own.elements_max = elements_max_;
-      own.datagram_bytes_max = PlaneJob().datagram_bytes_max;
-      own.slots = kSlotsOnTofino;
-    }
+    if (own.workers.size() < 2) return "a lone rank's part would not show in its slot";
+    own.elements_max = elements_max_;
+    own.datagram_bytes_max = PlaneJob().datagram_bytes_max;
+    own.slots = kSlots;
     std::string refusal = plane_.configure(own);
     if (!refusal.empty()) return refusal;
     fmt::print("job {} {} {} {}", own.job, own.epoch, own.slots, own.elements_max);
@@ -79,7 +82,7 @@ class PrintedPlane final : public Plane {
   void inject(std::span<const std::byte> datagram, From from, std::uint16_t port) override {
     constexpr const char* kSides[] = {"worker", "parent", "elsewhere"};
     fmt::print("in {} {}\n", kSides[static_cast<int>(from)], plain_hex(datagram));
-    if (is_tofino_ && !tofino_sums(datagram)) {
+    if (!is_summed(datagram, is_tofino_)) {
       fmt::print("verdict {} to_host\n", kToHost);
       return;
     }
@@ -154,13 +157,15 @@ class FirstSite final : public sim::Observer {
   int left_ = kPacketsOfScenario;
 };
 
-void fit_tofino(sim::Scenario& scenario) {
+void fit(sim::Scenario& scenario, bool is_tofino) {
   plan::Plan& plan = scenario.plan;
-  plan.small_slots = std::min<std::uint16_t>(plan.small_slots, kSlotsOnTofino / 2);
-  plan.bulk_slots = std::min<std::uint16_t>(plan.bulk_slots, kSlotsOnTofino / 2);
+  plan.small_slots = std::min<std::uint16_t>(plan.small_slots, kSlots / 2);
+  plan.bulk_slots = std::min<std::uint16_t>(plan.bulk_slots, kSlots / 2);
   for (sim::CallPlan& call : scenario.calls) {
-    if (call.reduction == core::Reduction::min) call.reduction = core::Reduction::max;
-    if (call.reduction == core::Reduction::bit_or) call.reduction = core::Reduction::sum;
+    if (is_tofino && !tofino_has(call.reduction)) {
+      const bool is_or = call.reduction == core::Reduction::bit_or;
+      call.reduction = is_or ? core::Reduction::sum : core::Reduction::max;
+    }
     if (call.layout.format == core::WireFormat::i32) continue;
     call.layout = {core::WireFormat::i32, core::DataType::i32};
     call.values.dtype = core::DataType::i32;
@@ -174,7 +179,7 @@ void print_scenarios(PrintedPlane& plane, std::uint32_t elements_max, std::uint6
   for (std::uint64_t seed = 1; count > 0; ++seed) {
     sim::Scenario scenario = sim::draw_scenario(seed);
     if (!sim::only_add(scenario)) continue;
-    if (is_tofino) fit_tofino(scenario);
+    fit(scenario, is_tofino);
     --count;
     scenario.plan.elements_max = elements_max;
     sim::Simulation simulation(scenario);

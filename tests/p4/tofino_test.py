@@ -30,7 +30,7 @@ LOOKUPS = ("exact_match", "ternary_match", "gateway", "hash_action")
 def assembly_of(target):
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([COMPILER, "--target", target, "--arch", ARCHITECTURES[target],
-                               "-I", "p4", "-I", "p4/targets/tna", "-o", folder,
+                               "-I", "p4", "-o", folder,
                                "p4/targets/tna/infold.p4"],
                               cwd=ROOT, check=False, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True)

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The program for Tofino. It runs in an interpreter (tests/p4/interpreter/), and has not run on a
-// chip. Each stage of the chip holds four registers of pairs, and each register gives back one
-// number. That decides the order here.
-//
-//   stage 0     which packets are summed
-//   stage 1     the slot
-//   stage 2     what the slot says
-//   stage 3     the signature
-//   stage 4     whether calls differ
-//   stage 5     what becomes of the packet
-//   stages 3 to 11   the sums, four pairs in each, and who has contributed
+// chip.
 #include <core.p4>
 #if __TARGET_TOFINO__ == 2
 #include <t2na.p4>
@@ -20,112 +11,102 @@
 #define RECIRCULATION_PORT 68
 #endif
 
+#include "targets/tna/language.p4"
 #include "headers.p4"
-#include "generated/sizes.p4"
+
+struct egress_headers_t {
+  bridge_t bridge;
+  ethernet_t ethernet;
+  ipv4_header_t ipv4;
+  udp_t udp;
+  infold_t infold;
+}
+struct egress_metadata_t {
+  bit<16> rest_of_udp;
+}
+
 #include "parse.p4"
-#include "admission.p4"
-#include "slot.p4"
-#include "chunk.p4"
-#include "generated/tna_sums.p4"
-#include "ending.p4"
-#include "forward.p4"
+#include "sum.p4"
 #include "egress.p4"
 
-control Sum(inout headers_t headers, inout metadata_t metadata,
-            in ingress_intrinsic_metadata_t standard,
-            in ingress_intrinsic_metadata_from_parser_t from_parser,
-            inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
-            inout ingress_intrinsic_metadata_for_tm_t for_manager) {
-  Admission() admission;
-  Slot() slot;
-  First() first;
-  Signature() signature;
-  Spoiled() spoiled;
-  Sums() sums;
-  Contributors() contributors;
-  Ending() ending;
-  Places() places;
-  Forward() forward;
-  Counter<bit<64>, bit<8>>(256, CounterType_t.PACKETS) verdicts;
-
-  CLEAR_LANES
-
-  action read_low() {
-    metadata.verdict = PASSES_AGAIN;
-    metadata.operation = operation_on_pair_t.add;  // of zeros
-    metadata.fits = BOTH_FIT;
-    metadata.body_bytes = headers.infold.ELEMENTS << 2;
-    headers.infold.contributors = 0;
-    headers.infold.digest = 0;
-  }
-  action read_high() {
-    metadata.verdict = PASSES_AGAIN;
-    metadata.operation = operation_on_pair_t.read_high;
-  }
-  action set_length() {
-    headers.udp.bytes = metadata.body_bytes + (UDP_BYTES + HEADER_BYTES);
-    headers.ipv4.bytes = metadata.body_bytes + (20 + UDP_BYTES + HEADER_BYTES);
-  }
-  action cross() {
-    headers.bridge.setValid();
-    headers.bridge.verdict = metadata.verdict;
-    headers.bridge.port = (bit<16>)standard.ingress_port;
-  }
+control Deparse(packet_out packet, inout headers_t headers, in metadata_t metadata,
+                in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
+  Digest<station_note_t>() stations;
+  Digest<worker_note_t>() workers;
+  Checksum() ipv4_sum;
+  Checksum() result_sum;
+  Checksum() pending_sum;
 
   apply {
-    metadata.port = standard.ingress_port;
-    if (headers.again.isValid()) {
-      metadata.copy = headers.again.copy[COPY_BITS - 1:0];
-      if (headers.again.step == READ_LOW) {
-        read_low();
-        clear_lanes();
-        set_length();
-      } else {
-        read_high();
-        if (headers.again.count == 0) set_length();  // nobody had data
-      }
-    } else if (headers.infold.isValid()) {
-      admission.apply(headers, metadata);
-      metadata.next = headers.infold.round + 1;
-      if (metadata.verdict == ADMITTED && metadata.is_ours == 1 && metadata.is_summed == 1 &&
-          metadata.has_right_length == 1) {
-        slot.apply(headers, metadata);
-        if (headers.infold.kind != KIND_ADD) clear_lanes();
-      } else {
-        metadata.verdict = TO_HOST;
-      }
+    if (for_deparser.digest_type == TELL_STATION) {
+      stations.pack({ headers.ethernet.from, metadata.port });
     }
+    if (for_deparser.digest_type == TELL_WORKER) {
+      workers.pack({ headers.infold.job, headers.infold.worker, headers.ethernet.from,
+                     headers.udp.from, metadata.port });
+    }
+    if (metadata.is_answer == 1) {
+      headers.ipv4.checksum = ipv4_sum.update(
+          { headers.ipv4.version, headers.ipv4.words, headers.ipv4.service, headers.ipv4.bytes,
+            headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
+            headers.ipv4.protocol, headers.ipv4.from, headers.ipv4.to });
+    }
+    if (metadata.has_sums == 1) {
+      headers.udp.checksum = result_sum.update(
+          { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+            headers.udp.from, headers.udp.to, headers.udp.bytes, headers.infold,
+            ALL_LANES(headers) },
+          true);
+    }
+    if (metadata.is_pending == 1) {
+      headers.udp.checksum = pending_sum.update(
+          { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
+            headers.udp.from, headers.udp.to, headers.udp.bytes, headers.infold,
+            headers.missing },
+          true);
+    }
+    packet.emit(headers);
+  }
+}
 
-    if (metadata.verdict == ADMITTED) {
-      metadata.missing = metadata.all & ~metadata.before;
-      if (metadata.before != metadata.after) {
-        metadata.changed = 1;
-        if (metadata.before == 0) {
-          metadata.begins = 1;
-          metadata.operation = operation_on_pair_t.write;
-          first.apply(headers, metadata);
-        } else if (headers.infold.REDUCTION == REDUCTION_MAX) {
-          metadata.operation = operation_on_pair_t.max;
-        } else {
-          metadata.operation = operation_on_pair_t.add;
-        }
-        if (metadata.after == 0) metadata.completes = 1;
-      }
-      if (metadata.open == headers.infold.round) metadata.is_open = 1;
-      if (metadata.open == metadata.next) metadata.was_open_before = 1;
-      places.apply(headers, standard, for_deparser);
+parser EgressParse(packet_in packet, out egress_headers_t headers, out egress_metadata_t metadata,
+                   out egress_intrinsic_metadata_t standard) {
+  Checksum() udp_sum;
+  state start {
+    packet.extract(standard);
+    packet.extract(headers.bridge);
+    transition select(headers.bridge.verdict) {
+      COMPLETED: answer;
+      default: accept;
     }
-    // No condition is around the rest, or the sums would wait for its end.
-    signature.apply(headers, metadata);
-    spoiled.apply(metadata);
-    sums.apply(headers, metadata);
-    ending.apply(headers, metadata, standard, for_deparser, for_manager);
-    contributors.apply(headers, metadata);
-    if (metadata.verdict == NONE || metadata.verdict == TO_HOST) {
-      forward.apply(headers, standard, for_deparser, for_manager);
+  }
+  state answer {
+    packet.extract(headers.ethernet);
+    packet.extract(headers.ipv4);
+    packet.extract(headers.udp);
+    udp_sum.subtract({ headers.ipv4.to, headers.udp.to, headers.udp.checksum });
+    udp_sum.subtract_all_and_deposit(metadata.rest_of_udp);  // without the next header, too
+    packet.extract(headers.infold);
+    transition accept;
+  }
+}
+
+control EgressDeparse(packet_out packet, inout egress_headers_t headers,
+                      in egress_metadata_t metadata,
+                      in egress_intrinsic_metadata_for_deparser_t for_deparser) {
+  Checksum() ipv4_sum;
+  Checksum() udp_sum;
+  apply {
+    if (headers.infold.isValid()) {
+      headers.ipv4.checksum = ipv4_sum.update(
+          { headers.ipv4.version, headers.ipv4.words, headers.ipv4.service, headers.ipv4.bytes,
+            headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
+            headers.ipv4.protocol, headers.ipv4.from, headers.ipv4.to });
+      headers.udp.checksum =
+          udp_sum.update({ headers.ipv4.to, headers.udp.to, headers.infold, metadata.rest_of_udp },
+                         true);
     }
-    if (!headers.again.isValid()) cross();
-    verdicts.count(metadata.verdict);
+    packet.emit(headers);
   }
 }
 

@@ -14,22 +14,16 @@ constexpr std::uint32_t kWindow = 32;
 constexpr std::chrono::milliseconds kAgain{250};
 constexpr int kTries = 40;  // without any answer
 
-// Makes a copy what it was when the device started. Slots begin with round 1. Their copies have the
-// rounds 0 and -1, as in core::Adder.
-RegisterTask clearing_task(std::uint32_t copy) {
-  return {.copy = copy,
-          .writes_slot = true,
-          .open = 1,
-          .writes_round = true,
-          .round = (copy & 1) == 0 ? 0 : ~0U};
-}
-
 }  // namespace
 
 base::Attempt<void> PacketRegisters::clear(Device& device, SlotRange slots) {
   std::vector<RegisterTask> tasks;
   for (std::uint32_t copy = 0; copy < slots.count * 2; ++copy) {
-    tasks.push_back(clearing_task(slots.first * 2 + copy));
+    tasks.push_back({.copy = slots.first * 2 + copy,
+                     .writes_slot = true,
+                     .open = 1,
+                     .seen = 0,
+                     .clears_copy = true});
   }
   if (const auto cleared = run(device, tasks); !cleared) return base::cannot(cleared.error());
   // The answer to one more packet shows that no repeat of the others is on its way.
@@ -56,9 +50,9 @@ base::Attempt<ChunkView> PacketRegisters::look(Device& device, std::uint32_t cop
   const RegisterView& view = views->front();
   return ChunkView{.open = view.open,
                    .seen = view.seen,
-                   .round = view.round,
-                   .is_spoiled = view.state == CopyState::spoiled,
-                   .signature = signature_of(view.format, view.shape),
+                   .round = round_of(copy, view.open),
+                   .is_spoiled = view.is_spoiled,
+                   .signature = signature_of(view.layout, view.shape),
                    .first_worker = view.first_worker};
 }
 

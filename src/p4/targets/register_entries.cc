@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array kSlots = {Register::slots_before, Register::slots_after, Register::slots_open};
 // Bytes 16 to 19 of no packet that is summed. So no packet asks for what an earlier job has left.
-constexpr std::uint32_t kNoFormat = ~0U;
+constexpr std::uint32_t kNoLayout = ~0U;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ base::Attempt<void> RegisterEntries::clear(Device& device, SlotRange slots) {
   for (std::uint32_t slot = slots.first; slot < slots.first + slots.count; ++slot) {
     add_slot(updates, slot, 1, 0);
     for (const std::uint32_t copy : {slot * 2, slot * 2 + 1}) {
-      updates.push_back(program_.write_register(Register::signatures, copy, {kNoFormat, ~0U}));
+      updates.push_back(program_.write_register(Register::signatures, copy, {kNoLayout, ~0U}));
       updates.push_back(program_.write_register(Register::spoiled, copy, {0}));
     }
   }
@@ -47,8 +47,6 @@ base::Attempt<std::vector<std::uint32_t>> RegisterEntries::contributors(Device& 
   return seen;
 }
 
-// A copy has no round. It is of the open one, or of the one before: no rank is two rounds ahead of
-// another.
 base::Attempt<ChunkView> RegisterEntries::look(Device& device, std::uint32_t copy) {
   const auto found = read(device, {program_.entry_of(Register::slots_before, copy / 2),
                                    program_.entry_of(Register::signatures, copy),
@@ -61,7 +59,7 @@ base::Attempt<ChunkView> RegisterEntries::look(Device& device, std::uint32_t cop
   const std::uint32_t open = number(0, 0);
   return ChunkView{.open = open,
                    .seen = number(0, 1),
-                   .round = (open & 1) == (copy & 1) ? open : open - 1,
+                   .round = round_of(copy, open),
                    .is_spoiled = number(3, 0) != 0,
                    .signature = signature_of(number(1, 0), number(1, 1)),
                    .first_worker = number(2, 0)};

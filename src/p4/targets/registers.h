@@ -7,11 +7,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/attempt.h"
 #include "core/packet/packet.h"
 #include "p4/device.h"
+#include "p4/program.h"
 
 namespace infold::p4 {
 
@@ -31,10 +33,16 @@ struct ChunkView {
   std::uint32_t first_worker = 0;
 };
 
-// What is stored in 32 bits of it.
-inline core::ChunkSignature signature_of(std::uint32_t format, std::uint32_t shape) {
-  return {static_cast<std::uint16_t>(format >> 16), static_cast<std::uint8_t>(format >> 8),
-          static_cast<std::uint8_t>(format), shape};
+// From the two fields that the program stores.
+inline core::ChunkSignature signature_of(std::uint32_t layout, std::uint32_t shape) {
+  return {static_cast<std::uint16_t>(layout >> 16), static_cast<std::uint8_t>(layout >> 8),
+          static_cast<std::uint8_t>(layout), shape};
+}
+
+// The program stores no round of a copy. The copy is of the open round or of the one before,
+// because no rank is two rounds ahead of another.
+inline std::uint32_t round_of(std::uint32_t copy, std::uint32_t open) {
+  return (open & 1) == (copy & 1) ? open : open - 1;
 }
 
 class Registers {
@@ -52,5 +60,8 @@ class Registers {
   // From the device's thread.
   virtual void hear(const v1::PacketIn& /*packet*/) {}
 };
+
+// As the program's target has them. Requires: the program lives longer.
+std::unique_ptr<Registers> make_registers(const Program& program);
 
 }  // namespace infold::p4

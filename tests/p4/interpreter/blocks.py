@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements, actions, tables and the states of a parser as functions of a pass."""
 
-from interpreter.externs import (Checksum, Counter, Digest, Hash, Register, RegisterAction,
-                                 deposit)
+from interpreter.externs import (Checksum, Counter, Digest, Hash, RegisterAction, deposit)
 from interpreter.ir import Broken, Unknown, each, kind_of
 
 ACCEPT, REJECT = "accept", "reject"
@@ -16,7 +15,7 @@ def name_of(node):
     """As the controller knows it."""
     for annotation in each(node["annotations"]):
         if annotation["name"] == "name":
-            return each(annotation["body"]["value"])[0]["value"]
+            return each(annotation["body"]["value"])[0]["value"].removeprefix(".")
     raise Unknown(f"{node['name']} has no name of its own")
 
 
@@ -93,7 +92,7 @@ class Table:
             raise Unknown(f"the keys or the default of {self.name}")
         self.known = {name_of(block.nodes[name]).split(".")[-1]: block.actions[name]
                       for name in self.actions if name in block.actions
-                      and name_of(block.nodes[name]) != ".NoAction"}
+                      and name_of(block.nodes[name]) != "NoAction"}
 
     def call(self, node, block):
         name = node["method"]["path"]["name"]
@@ -110,6 +109,9 @@ class Table:
         if len(self.entries) > self.size:
             raise Broken(f"{self.name} is full")
 
+    def clear(self):
+        self.entries = {}
+
     def apply(self, p):
         p.once(self)
         keys = tuple(key(p) for key in self.keys)
@@ -124,14 +126,14 @@ class Table:
 class Block:
     """A control or a parser, with all that is declared in it."""
 
-    def __init__(self, node, expressions, random):
-        self.name, self.expressions, self.random = node["name"], expressions, random
-        self.nodes, self.actions, self.tables, self.registers = {}, {}, {}, []
+    def __init__(self, node, expressions, registers):
+        self.name, self.expressions = node["name"], expressions
+        self.nodes, self.actions, self.tables = {}, {}, {}
         self.variables = {}
         self.parameters = [(parameter["name"], parameter["type"]["path"]["name"])
                            for parameter in
                            each(node["type"]["applyParams"]["parameters"])]
-        expressions.instances = {}
+        expressions.instances = dict(registers)
         expressions.declared = {name: expressions.types.of(expressions.names[type_])
                                 for name, type_ in self.parameters}
         is_parser = kind_of(node) == "P4Parser"
@@ -161,9 +163,6 @@ class Block:
     def instance(self, node):
         base = node["type"]
         kind = (base.get("baseType") or base)["path"]["name"]
-        if kind == "Register":
-            self.registers.append(Register(name_of(node), node, self.expressions, self.random))
-            return self.registers[-1]
         if kind == "RegisterAction":
             return RegisterAction(node, self.expressions, self.statement)
         if kind == "Hash":

@@ -12,7 +12,8 @@ import dataclasses
 
 from interpreter.blocks import Block, Dropped
 from interpreter.expressions import Expressions
-from interpreter.ir import Broken, Fields, Types, Unknown, as_bytes, each, load
+from interpreter.externs import Register
+from interpreter.ir import Broken, Fields, Types, Unknown, as_bytes, each, kind_of, load
 
 PORT_METADATA_BYTES = 8
 RECIRCULATION_PORT = 68
@@ -96,6 +97,12 @@ class Outcome:
     passes: int = 0
 
 
+def is_register(node):
+    """The program has all registers outside of its controls."""
+    return kind_of(node) == "Declaration_Instance" and \
+        node["type"].get("baseType", {}).get("path", {}).get("name") == "Register"
+
+
 class Device:
     """`groups`: the ports of each multicast group, with the replica number of each copy."""
 
@@ -107,13 +114,17 @@ class Device:
         pipe = names[each(names["main"]["arguments"])[0]["expression"]["path"]["name"]]
         blocks = [argument["expression"]["constructedType"]["path"]["name"]
                   for argument in each(pipe["arguments"])]
-        self.blocks = [Block(names[name], expressions, random) for name in blocks]
+        self.registers = {name: Register(name, node, self.types, random)
+                          for name, node in names.items() if is_register(node)}
+        self.blocks = [Block(names[name], expressions, self.registers) for name in blocks]
         self.tables = {name: table for block in self.blocks
                        for name, table in block.tables.items()}
-        self.registers = {register.name: register for block in self.blocks
-                          for register in block.registers}
         is_zero = "pa_auto_init_metadata" in annotations
         self.draw_metadata = (lambda width: 0) if is_zero else random.getrandbits
+
+    def set_group(self, group, receivers):
+        """Replica numbers and ports."""
+        self.groups[group] = receivers
 
     def fields(self, name, draw):
         return Fields(self.types.of(self.names[name]), draw)

@@ -14,18 +14,17 @@ def only(method, *known):
 
 
 class Register:
-    """Of an entry that nobody has written and that has no first value, anything may be read."""
+    """Of an entry that nobody has written, anything may be read."""
 
-    def __init__(self, name, node, expressions, random):
-        size, *initial = [argument["expression"] for argument in each(node["arguments"])]
+    def __init__(self, name, node, types, random):
+        size, = (argument["expression"] for argument in each(node["arguments"]))
         self.name, self.size, self.actions = name, size["value"], 0
-        self.type = expressions.types.of(each(node["type"]["arguments"])[0])
-        self.initial = expressions.items(initial[0]) if initial else None
-        self.random, self.entries = random, {}
+        self.type = types.of(each(node["type"]["arguments"])[0])
+        self.random, self.first, self.entries = random, (), {}
 
-    def reset(self, everywhere=None):
-        """As at the start, or to the same number in all places."""
-        self.entries = {} if everywhere is None else dict.fromkeys(range(self.size), everywhere)
+    def reset(self, *values):
+        """As at the start, or to the same in all places."""
+        self.first, self.entries = values, {}
 
     def read(self, index):
         if index >= self.size:
@@ -36,11 +35,10 @@ class Register:
         return entry.copy() if isinstance(entry, Fields) else entry
 
     def first_entry(self):
-        values = [value for value, _ in self.initial(None)] if self.initial else None
         if self.type.fields is None:
-            return values[0] if values else self.random.getrandbits(self.type.width)
+            return self.first[0] if self.first else self.random.getrandbits(self.type.width)
         entry = Fields(self.type, self.random.getrandbits)
-        for name, value in zip(self.type.fields, values or []):
+        for name, value in zip(self.type.fields, self.first):
             entry.put(name, value)
         return entry
 

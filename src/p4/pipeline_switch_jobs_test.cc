@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the controller writes into a device with the program for Tofino, where it is not what it
-// writes into BMv2.
+// What the controller writes into the device for a job: entries, groups and registers.
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,19 +20,8 @@ using ::testing::SizeIs;
 
 constexpr std::uint32_t kNobody = 0xFFFFFFFF;
 
-TEST_F(TofinoSwitchTest, TheRecordSaysWhatItSums) {
-  const core::SiteRecord record = switch_->sites().front().record;
-  EXPECT_EQ(record.formats, core::FormatSet({core::WireFormat::i32}));
-  EXPECT_EQ(record.reductions, core::ReductionSet({core::Reduction::sum, core::Reduction::average,
-                                                   core::Reduction::max}));
-  EXPECT_TRUE(record.is_big_endian);
-  EXPECT_TRUE(record.verifies_checksums) << "or no rank joins";
-  EXPECT_EQ(record.workers_max, 32U);
-  EXPECT_EQ(record.elements_max, 64U);
-}
-
 // In the order of their keys: job, epoch, worker, kind, what it stands for, address.
-TEST_F(TofinoSwitchTest, AWorkerHasThreeEntriesAndTheLastOneAllBitsBeyond) {
+TEST_P(PipelineSwitchTest, AWorkerHasThreeEntriesAndTheLastOneAllBitsBeyond) {
   ASSERT_TRUE(switch_->start_job(terms_of(7, 4, 3)).has_value());
   const auto entry = [](std::uint64_t worker, core::Kind kind, std::uint64_t count,
                         std::uint64_t digest, std::uint32_t others, std::uint64_t has_ended) {
@@ -57,7 +47,7 @@ TEST_F(TofinoSwitchTest, AWorkerHasThreeEntriesAndTheLastOneAllBitsBeyond) {
   EXPECT_THAT(device_.groups(), SizeIs(1));
 }
 
-TEST_F(TofinoSwitchTest, ARankOfThirtyTwoHasOneBit) {
+TEST_P(PipelineSwitchTest, ARankOfThirtyTwoHasOneBit) {
   ASSERT_TRUE(switch_->start_job(terms_of(7, 4, 32)).has_value());
   const FakeDevice::Entries senders = device_.entries(Table::senders);
   EXPECT_THAT(senders, SizeIs(96));
@@ -69,33 +59,44 @@ TEST_F(TofinoSwitchTest, ARankOfThirtyTwoHasOneBit) {
   }
 }
 
-TEST_F(TofinoSwitchTest, WhatAnEarlierJobHasLeftCannotBeAskedFor) {
-  for (const std::uint32_t slot : {0U, 3U, 4U}) {
+TEST_P(PipelineSwitchTest, WhatAnEarlierJobHasLeftCannotBeAskedFor) {
+  for (const std::uint32_t slot : {0U, 3U, kSlotsOfJob - 1, kSlotsOfJob}) {
     FakeDevice::Slot left = {.open = 9, .seen = 3, .copies = {}};
-    left.copies.fill({.format = 0x00010200, .shape = 5, .state = CopyState::spoiled});
+    left.copies.fill({.layout = 0x00010200, .shape = 5, .is_spoiled = true});
     device_.set_slot(slot, left);
   }
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
-  for (std::uint32_t slot = 0; slot < 4; ++slot) {
+  for (std::uint32_t slot = 0; slot < kSlotsOfJob; ++slot) {
     const FakeDevice::Slot cleared = device_.slot(slot);  // three registers that hold the same
     EXPECT_EQ(cleared.open, 1U);
     EXPECT_EQ(cleared.seen, 0U);
     for (const FakeDevice::Copy& copy : cleared.copies) {
-      EXPECT_EQ(copy.format, kNobody) << "of no packet that is summed";
-      EXPECT_EQ(copy.state, CopyState::not_complete);
+      EXPECT_EQ(copy.layout, kNobody) << "of no packet that is summed";
+      EXPECT_EQ(copy.shape, kNobody);
+      EXPECT_FALSE(copy.is_spoiled);
     }
   }
-  EXPECT_EQ(device_.slot(4).open, 9U) << "a slot of no job";
+  EXPECT_EQ(device_.slot(kSlotsOfJob).open, 9U) << "a slot of another job's place";
 }
 
-TEST_F(TofinoSwitchTest, AWorkerThatMovesIsKnownAtOnePlace) {
+TEST_F(Bmv2SwitchTest, RegistersAreClearedThoughPacketsGetLost) {
+  device_.lose_packets(9);
+  ASSERT_TRUE(switch_->start_job(terms_of(1, 16)).has_value());
+  for (std::uint32_t slot = 0; slot < 16; ++slot) {
+    EXPECT_EQ(device_.slot(slot).open, 1U);
+    for (const FakeDevice::Copy& copy : device_.slot(slot).copies) EXPECT_EQ(copy.layout, kNobody);
+  }
+}
+
+TEST_P(PipelineSwitchTest, AWorkerThatMovesIsKnownAtOnePlace) {
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
   learn_workers(7);
   EXPECT_THAT(device_.entries(Table::places), SizeIs(2));
   EXPECT_THAT(device_.groups()[kFirstJobGroup], ElementsAre(Pair(0, 1), Pair(1, 2)));
   device_.tell(WorkerNote{7, 0, 0x0200000000FFULL, 4000, 3});
-  device_.tell(WorkerNote{7, 1, 5, 4000, 129});  // no port of the first pipe
-  device_.tell(WorkerNote{6, 1, 5, 4000, 3});    // of no job
+  device_.tell(WorkerNote{7, 1, 5, 4000, limits_of(kind_).port_max + 1});
+  device_.tell(WorkerNote{7, 2, 5, 4000, 3});  // no worker of the job
+  device_.tell(WorkerNote{6, 1, 5, 4000, 3});  // of no job
   ASSERT_TRUE(device_.wait_for_acknowledgements());
   EXPECT_THAT(device_.entries(Table::places),
               ElementsAre(Pair(FakeDevice::Keys{7, 0, 0x0200000000FFULL, 4000, 3}, IsEmpty()),
@@ -110,7 +111,7 @@ TEST_F(TofinoSwitchTest, AWorkerThatMovesIsKnownAtOnePlace) {
   EXPECT_THAT(device_.entries(Table::workers), IsEmpty());
 }
 
-TEST_F(TofinoSwitchTest, APlaceThatTheDeviceKeepsIsDeletedBeforeTheNextIsWritten) {
+TEST_P(PipelineSwitchTest, APlaceThatTheDeviceKeepsIsDeletedBeforeTheNextIsWritten) {
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
   learn_workers(7);
   device_.refuse_writes(true);
@@ -124,10 +125,30 @@ TEST_F(TofinoSwitchTest, APlaceThatTheDeviceKeepsIsDeletedBeforeTheNextIsWritten
   EXPECT_EQ(device_.entries(Table::places).begin()->first[2], 0x0200000000FFULL);
 }
 
-TEST_F(TofinoSwitchTest, AJobHasAPlaceFor256Slots) {
+TEST_P(PipelineSwitchTest, JobsHaveSlotsAndGroupsOfTheirOwn) {
+  EXPECT_EQ(switch_->slots_total(), 16U) << "that jobs get; each has its place all the same";
+  ASSERT_TRUE(switch_->start_job(terms_of(1, 6)).has_value());
+  ASSERT_TRUE(switch_->start_job(terms_of(2, 6)).has_value());
+  switch_->forget_job(1);
+  ASSERT_TRUE(switch_->start_job(terms_of(3, 4)).has_value()) << "where the first one was";
+  ASSERT_TRUE(switch_->start_job(terms_of(4, 4)).has_value()) << "behind the others";
+  std::map<std::uint64_t, std::uint64_t> groups;
+  for (const auto& [keys, parameters] : device_.entries(Table::senders)) {
+    groups[keys[0]] = parameters[3];
+  }
+  EXPECT_THAT(groups, ElementsAre(Pair(2, kFirstJobGroup + 1), Pair(3, kFirstJobGroup),
+                                  Pair(4, kFirstJobGroup + 2)));
+  EXPECT_EQ(jobs()[2].first_slot, 256U);
+  EXPECT_EQ(jobs()[3].first_slot, 0U);
+  EXPECT_EQ(jobs()[4].first_slot, 512U);
+  EXPECT_EQ(switch_->start_job(terms_of(4, 1)).error().reason, control::RefusalReason::in_use);
+}
+
+TEST_P(PipelineSwitchTest, AJobHasAPlaceFor256Slots) {
   switch_.reset();
-  auto many = start(4096);
+  auto many = start(60'000);
   ASSERT_TRUE(many.has_value()) << many.error();
+  EXPECT_EQ((*many)->slots_total(), 4096U) << "all that the program has";
   EXPECT_EQ((*many)->slots_of_job_max(), 256U);
   const control::Refusal refusal = (*many)->start_job(terms_of(1, 257)).error();
   EXPECT_EQ(refusal.reason, control::RefusalReason::invalid);
@@ -142,11 +163,6 @@ TEST_F(TofinoSwitchTest, AJobHasAPlaceFor256Slots) {
   (*many)->forget_job(5);
   ASSERT_TRUE((*many)->start_job(terms_of(99, 2)).has_value());
   EXPECT_EQ(jobs()[99].first_slot, 4U * 256);
-}
-
-TEST_F(TofinoSwitchTest, AJobOfOneRankIsRefused) {
-  EXPECT_THAT(switch_->start_job(terms_of(1, 4, 1)).error().message,
-              HasSubstr("sums for 2 ranks and more"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "core/aggregator/aggregator.h"
 #include "io/address/socket_address.h"
+#include "p4/program.h"
 
 namespace infold::p4 {
 
@@ -26,14 +27,19 @@ struct PipelineWorker {
   bool is_in_tables = false;   // its place is; if not, some of its entries may be there
 };
 
+// With one rank, all bits are seen before and after its packet, and the program sees no change.
+inline constexpr std::uint32_t kRanksMin = 2;
+
 struct PipelineJob {
   core::AggregatorOptions options;
-  std::uint16_t index = 0;
-  std::uint32_t first_slot = 0;
+  std::uint16_t index = 0;  // less than kJobsMax, and of no other job
   bool is_in_tables = false;
   bool has_ended = false;  // as the tables say
   std::vector<PipelineWorker> workers;
   std::optional<core::Abort> end;
+
+  // The pipeline has as many slots for each job, whether the job uses them or not.
+  std::uint32_t first_slot() const { return index * kSlotsOfJob; }
 };
 
 }  // namespace infold::p4

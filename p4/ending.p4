@@ -3,10 +3,10 @@
 // What becomes of a packet: core::Adder::pass_through(). A result is complete after more passes:
 // a register has one output, and each holds two elements. The first pass of the last contribution
 // reads the lower ones. A result that is asked for once more takes a pass for these, too.
-control Ending(inout headers_t headers, inout metadata_t metadata,
-               in ingress_intrinsic_metadata_t standard,
-               inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
-               inout ingress_intrinsic_metadata_for_tm_t for_manager) {
+#include "headers.p4"
+#include "registers.p4"
+
+control Ending(inout headers_t headers, inout metadata_t metadata, TARGET_PARAMETERS) {
   // To where the packet came from. The egress writes the addresses of an answer to all.
   action turn() {
     mac_t mac = headers.ethernet.to;
@@ -26,8 +26,7 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
   }
   action pass_again(bit<8> step) {
     headers.again.step = step;
-    for_manager.ucast_egress_port = RECIRCULATION_PORT;
-    for_manager.bypass_egress = 1;
+    PASS_AGAIN
   }
 
   action begin(bit<8> step, bit<8> is_for_all) {
@@ -44,19 +43,19 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
     headers.infold.flags = 0;
     headers.infold.contributors = headers.again.count;
     headers.infold.weight = headers.again.count;
-    metadata.is_result = 1;
+    metadata.has_sums = 1;
   }
   // A header that is not valid has no fields to be read.
   action result_to_all() {
     result();
     metadata.verdict = COMPLETED;
-    for_manager.mcast_grp_a = headers.again.multicast;
+    SEND_TO_GROUP(headers.again.multicast)
     headers.again.setInvalid();
   }
   action result_to_one() {
     result();
     metadata.verdict = REPLAYED;
-    for_manager.ucast_egress_port = (PortId_t)headers.again.port;
+    SEND_TO((port_t)headers.again.port)
     headers.again.setInvalid();
   }
   // The elements of a repeated contribution stay behind the datagram, as the frame's padding. The
@@ -75,18 +74,19 @@ control Ending(inout headers_t headers, inout metadata_t metadata,
                             metadata.missing[23:16] ++ metadata.missing[31:24];
     headers.udp.bytes = UDP_BYTES + HEADER_BYTES + MISSING_BYTES;
     headers.ipv4.bytes = 20 + UDP_BYTES + HEADER_BYTES + MISSING_BYTES;
-    for_manager.ucast_egress_port = standard.ingress_port;
+    SEND_TO(standard.ingress_port)
     metadata.is_pending = 1;
-    invalidate(for_deparser.digest_type);
+    TELL_NOTHING
   }
   action end(bit<8> verdict) {
     metadata.verdict = verdict;
-    for_deparser.drop_ctl = 1;
+    DROP
   }
-  // Its elements may be sums by now, so it has no checksum any more.
+  // Its elements may be sums by now, so it gets a checksum of what it has. The host takes no
+  // datagram without one.
   action give_to_host() {
     metadata.verdict = TO_HOST;
-    headers.udp.checksum = 0;
+    metadata.has_sums = 1;
   }
 
   @stage(5)

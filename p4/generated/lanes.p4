@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The elements of a packet for Tofino, and the lengths of packets.
+// The elements of a packet, and the lengths of packets.
 // Written by tools/p4_elements.py.
-#ifndef INFOLD_TNA_LANES
-#define INFOLD_TNA_LANES
+#ifndef INFOLD_LANES
+#define INFOLD_LANES
 
 header lanes32_t {
   element_t element0;
