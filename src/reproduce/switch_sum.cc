@@ -37,6 +37,7 @@ sim::Scenario scenario_of(const SwitchSum& sum) {
   scenario.link = {.bits_per_second = sum.bits_per_second,
                    .delay = sum.round_trip / 2,
                    .queue_bytes_max = kPortQueueBytes};
+  scenario.link.overhead_bytes -= sum.frame_bytes_less;
   scenario.host_queue_bytes = kHostQueueBytes;
   scenario.up.loss = scenario.down.loss = sum.loss;
   scenario.check_period = 0;

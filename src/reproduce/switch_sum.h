@@ -18,9 +18,10 @@ struct SwitchSum {
   std::uint32_t packet_elements = 64;
   std::int64_t bits_per_second = 10'000'000'000;
   base::Duration round_trip = base::microseconds(10);
-  std::uint16_t slots = 512;   // chunks in flight at each worker
-  std::uint64_t elements = 0;  // of each tensor, f32 as bfp32
-  bool only_adds = false;      // the switch is a pipeline that only adds, and elements are i32
+  std::uint16_t slots = 512;           // chunks in flight at each worker
+  std::uint64_t elements = 0;          // of each tensor, f32 as bfp32
+  std::uint32_t frame_bytes_less = 0;  // than infold's frames have
+  bool only_adds = false;  // the switch is a pipeline that only adds, and elements are i32
   std::uint32_t tensors = 1;
   double loss = 0;  // of each packet, on each link and direction
   std::uint64_t seed = 1;

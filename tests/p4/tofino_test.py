@@ -53,7 +53,7 @@ def check(target):
         print(f"  {number:>2} {side:<7} {len(tables):>2} {len(registers):>2} {blocks:>3}")
     last = max(int(number) for number in parts[::3])
     several = [register for register, stages in places.items() if len(stages) > 1]
-    sums = [register for register in places if ".sums." in register]
+    sums = [register for register in places if re.fullmatch(r"sums\d+", register)]
     if last >= STAGES[target] or several or len(sums) != PAIRS or len(places) != REGISTERS:
         sys.exit(f"{target}: the last stage is {last} of {STAGES[target]}; {len(sums)} sums; "
                  f"{len(places)} registers; in several stages: {several}")
