@@ -50,7 +50,8 @@
 #define PLACE_OF_2(name_, first_, second_) first_ ++ second_
 #define PLACE_OF_3(name_, first_, second_, third_) first_ ++ second_ ++ third_
 
-// A register has any number of operations. A part of a minimum is as one of a maximum.
+// A register has any number of operations here. Of a minimum, as of a maximum, a rank may leave out
+// a part without elements alone.
 const bit<4> REDUCTION_MIN = 2;
 const bit<4> REDUCTION_OR = 4;
 #define MORE_LAYOUTS                                                                \
