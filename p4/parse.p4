@@ -6,7 +6,8 @@
 
 parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   // What is left of zero without all that the UDP checksum is over, but for its second length. So
-  // this is the length if the checksum is right. Elements are taken away where they are read.
+  // this is the length if the checksum is right. What is read behind the UDP header is taken away
+  // where it is read. Tofino can begin that in a state alone that moves past all of its header.
   PARSED_SUM(udp_sum)
   START
   // The program has read these before.
@@ -60,6 +61,7 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   state udp {
     packet.extract(headers.udp);
     TAKE_AWAY(udp_sum, headers.udp)
+    PUT_REST(udp_sum, metadata.rest_of_udp)
     transition select(headers.udp.bytes) {
       0 .. UDP_BYTES + HEADER_BYTES - 1: accept;
       default: magic;
@@ -73,8 +75,6 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   }
   state infold {
     packet.extract(headers.infold);
-    TAKE_AWAY(udp_sum, headers.infold)
-    PUT_REST(udp_sum, metadata.rest_of_udp)
     transition select(headers.infold.kind, headers.infold.flags) {
       (KIND_ADD, 0): format;
       default: accept;

@@ -193,6 +193,7 @@ namespace {
 void append_reductions(const BatteryOptions& options, VerifyCase each,
                        std::vector<VerifyCase>& cases) {
   for (const Reduction reduction : kReductions) {
+    if (!options.reductions.has(reduction)) continue;
     for (const WireFormat wire : kWires) {
       each.reduction = reduction;
       each.wire = wire;

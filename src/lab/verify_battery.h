@@ -14,6 +14,8 @@
 #include <infold/options.h>
 #include <infold/tensor.h>
 
+#include "core/site_record.h"
+
 namespace infold::lab {
 
 enum class Collective : std::uint8_t {
@@ -56,6 +58,7 @@ struct BatteryOptions {
   int world = 1;
   bool native = false;     // by this name, too, which not every switch sums for every job
   bool only_adds = false;  // what a pipeline that adds sums
+  core::ReductionSet reductions = core::ReductionSet::all();
 };
 
 // Whether the case is a sum or an average of floats, whose wire format can be chosen.

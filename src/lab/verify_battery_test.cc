@@ -177,6 +177,21 @@ TEST(VerifyBattery, ExpectedIntegersAreExact) {
   }
 }
 
+// A switch on Tofino takes three.
+TEST(VerifyBattery, ReducesAsItIsAsked) {
+  BatteryOptions options{.elements = {3}, .world = 2};
+  const std::size_t all = battery(options).size();
+  options.reductions = {Reduction::sum, Reduction::max};
+  std::size_t sums = 0, maxima = 0;
+  for (const VerifyCase& each : battery(options)) {
+    ASSERT_TRUE(each.reduction == Reduction::sum || each.reduction == Reduction::max);
+    (each.reduction == Reduction::max ? maxima : sums) += 1;
+  }
+  EXPECT_GT(sums, 0U);
+  EXPECT_GT(maxima, 0U);
+  EXPECT_LT(sums + maxima, all);
+}
+
 TEST(VerifyBattery, FindsTheFirstWrongElement) {
   std::vector<std::byte> wanted(40), got(40);
   EXPECT_FALSE(first_wrong(DataType::f64, got, wanted));

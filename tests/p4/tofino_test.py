@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the program for Tofino 1 and 2, where p4c's back end for them is installed. It must fit
-into the chip's stages, with each register in one of them. Prints what each stage has.
+into the chip's stages, with each register in one of them. Prints what each stage has. Where the back
+end's assembler is installed, too, it must make a binary.
 
 Usage: tofino_test.py
 
@@ -18,7 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
-COMPILER = "p4c-barefoot"
+COMPILER, ASSEMBLER = "p4c-barefoot", "bfas"
 # The compiler numbers stages beyond those that there are.
 STAGES = {"tofino": 12, "tofino2": 20}
 ARCHITECTURES = {"tofino": "tna", "tofino2": "t2na"}
@@ -29,16 +30,27 @@ ETHERNET_IPV4 = "0x0800:"
 LOOKUPS = ("exact_match", "ternary_match", "gateway", "hash_action")
 
 
+def run(target, *words):
+    done = subprocess.run(words, cwd=ROOT, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{target}: {done.stdout[-3000:]}")
+
+
 def assembly_of(target):
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([COMPILER, "--target", target, "--arch", ARCHITECTURES[target],
-                               "-I", "p4", "-o", folder,
-                               "p4/targets/tna/infold.p4"],
-                              cwd=ROOT, check=False, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{target}: {done.stdout[-3000:]}")
-        return (pathlib.Path(folder) / "pipe" / "infold.bfa").read_text(encoding="utf-8")
+        run(target, COMPILER, "--target", target, "--arch", ARCHITECTURES[target], "-I", "p4", "-o",
+            folder, "p4/targets/tna/infold.p4")
+        assembly = pathlib.Path(folder) / "pipe" / "infold.bfa"
+        if shutil.which(ASSEMBLER) is not None:
+            binary = pathlib.Path(folder) / "binary"
+            (binary / "logs").mkdir(parents=True)
+            run(target, ASSEMBLER, "--target", target, "--no-condense", "-o", str(binary),
+                str(assembly))
+            if not (binary / f"{target}.bin").exists():
+                sys.exit(f"{target}: {ASSEMBLER} makes no binary")
+            print(f"{target}: assembled")
+        return assembly.read_text(encoding="utf-8")
 
 
 def check(target):
