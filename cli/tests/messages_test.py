@@ -49,6 +49,8 @@ def names_flags_that_are_missing(infold, folder):
                       "set --switch or INFOLD_SWITCHES", "--rendezvous or INFOLD_RENDEZVOUS")
     check("JoinOptions" not in said, said)
     refused(infold, folder, ("verify",), 1, "no rank: set --rank")
+    refused(infold, folder, ("verify", "--reductions", "sum,mul"), 2, "'mul' is no reduction",
+            "allowed: sum, average, min, max, or")
     refused(infold, folder, (*bench, "--rank", "0", "--world", "2", "--sites", "workers",
                              "--switch", "127.0.0.1:9"), 1,
             "sites is workers, so no switch is asked", "set --sites or INFOLD_SITES to mixed")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the program for Tofino 1 and 2, where p4c's back end for them is installed. It must fit
-into the chip's stages, with each register in one of them. Prints what each stage has. Where the back
-end's assembler is installed, too, it must make a binary.
+into the chip's stages, with each register in one of them. Prints what each stage has. Where the
+back end's assembler is installed, too, it must make a binary.
 
 Usage: tofino_test.py
 
