@@ -16,6 +16,7 @@
 
 #include <infold/communicator.h>
 
+#include "base/attempt.h"
 #include "base/digest.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
@@ -65,7 +66,7 @@ class Verify final : public Command {
                  "Also sum in format native by its name, which fails where a site lacks it");
     options.flag("--only-adds", only_adds_,
                  "Make only calls that a P4 pipeline sums: no block formats, no sums of 64 bits");
-    options.text_list("--reductions", reductions_,
+    options.text_list("--reductions", reduction_names_,
                       "Make only calls with these reductions, of sum, average, min, max and or, "
                       "with commas between; empty for all");
     options.whole<unsigned>("--rounds", rounds_, {1, 1'000'000},
@@ -85,13 +86,9 @@ class Verify final : public Command {
     const lab::InterruptGuard guard;
     const lab::InterruptStop stop(guard);
     stop_ = stop.token();
-    for (const std::string& name : reductions_) {
-      if (find_reduction(name)) continue;
-      return fail(output,
-                  fmt::format("--reductions: '{}' is no reduction; allowed: {}", name,
-                              core::names_of(core::ReductionSet::all())),
-                  ExitCode::kBadUsage);
-    }
+    const base::Attempt<core::ReductionSet> chosen = chosen_reductions();
+    if (!chosen) return fail(output, chosen.error(), ExitCode::kBadUsage);
+    reductions_ = *chosen;
     Result<Communicator> joined = join_.join(stop_);
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
@@ -106,8 +103,8 @@ class Verify final : public Command {
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round < rounds_; ++round) {
       const lab::BatteryOptions options = {
-          elements_,  base::mix64(seed_) + round, communicator.world(), native_,
-          only_adds_, chosen_reductions()};
+          elements_,  base::mix64(seed_) + round, communicator.world(), native_, only_adds_,
+          reductions_};
       for (const lab::VerifyCase& each : lab::battery(options)) {
         std::string error;
         const std::optional<Finding> finding = make(communicator, peers, each, error);
@@ -130,19 +127,18 @@ class Verify final : public Command {
     return code;
   }
 
-  static std::optional<Reduction> find_reduction(std::string_view name) {
-    for (const Reduction each :
-         {Reduction::sum, Reduction::average, Reduction::min, Reduction::max, Reduction::bit_or}) {
-      if (name == reduction_name(each)) return each;
-    }
-    return std::nullopt;
-  }
-
-  core::ReductionSet chosen_reductions() const {
-    if (reductions_.empty()) return core::ReductionSet::all();
+  // By their names. Without names, all.
+  base::Attempt<core::ReductionSet> chosen_reductions() const {
+    if (reduction_names_.empty()) return core::ReductionSet::all();
     core::ReductionSet chosen;
-    for (const std::string& name : reductions_) {
-      chosen = chosen | core::ReductionSet::of(*find_reduction(name));
+    for (const std::string& name : reduction_names_) {
+      const auto found = std::find_if(std::begin(lab::kReductions), std::end(lab::kReductions),
+                                      [&](Reduction each) { return name == reduction_name(each); });
+      if (found == std::end(lab::kReductions)) {
+        return base::cannot(fmt::format("--reductions: '{}' is no reduction; allowed: {}", name,
+                                        core::names_of(core::ReductionSet::all())));
+      }
+      chosen = chosen | core::ReductionSet::of(*found);
     }
     return chosen;
   }
@@ -164,7 +160,7 @@ class Verify final : public Command {
     digest.add(seed_);
     digest.add(rounds_);
     digest.add((native_ ? 1U : 0U) | (only_adds_ ? 2U : 0U));
-    digest.add(chosen_reductions().bits());
+    digest.add(reductions_.bits());
     for (const std::uint64_t each : elements_) digest.add(each);
     const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
     const auto found = rank::find_divergence(own, peers);
@@ -398,7 +394,8 @@ class Verify final : public Command {
   // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
   bool native_ = false;
   bool only_adds_ = false;
-  std::vector<std::string> reductions_;
+  std::vector<std::string> reduction_names_;
+  core::ReductionSet reductions_;  // of these names
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;

@@ -18,8 +18,6 @@ namespace {
 
 constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
-                                     Reduction::max, Reduction::bit_or};
 // Automatic stands for native or digits where floats are summed, which give the same bits.
 constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::native, WireFormat::digits,
                                  WireFormat::bfp32,     WireFormat::bfp16,  WireFormat::bfp8,

@@ -30,6 +30,8 @@ inline constexpr Collective kCollectives[] = {Collective::all_reduce,     Collec
                                               Collective::broadcast,      Collective::all_gather,
                                               Collective::reduce_scatter, Collective::barrier};
 const char* collective_name(Collective collective);
+inline constexpr Reduction kReductions[] = {Reduction::sum, Reduction::average, Reduction::min,
+                                            Reduction::max, Reduction::bit_or};
 
 // The kind of numbers. Integers, and elements that are only copied, have all bits random.
 enum class Values : std::uint8_t {

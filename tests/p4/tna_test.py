@@ -33,7 +33,7 @@ HASTES = 0.02, 0.1, 0.3, 0.7  # chances that a packet which waits goes on before
 FLOOD_GROUP = 1
 HOST_SIDE, ELSEWHERE_SIDE, FIRST_WORKER_SIDE = 2, 3, 100  # ports
 SIDES = (HOST_SIDE, ELSEWHERE_SIDE, *range(FIRST_WORKER_SIDE, FIRST_WORKER_SIDE + 32))
-ONE_MORE_PASS = {251, frames.ADMITTED}
+ONE_MORE_PASS = {frames.PASSES_AGAIN, frames.ADMITTED}
 
 
 @dataclasses.dataclass(eq=False)

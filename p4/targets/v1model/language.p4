@@ -123,7 +123,7 @@ const bit<2> TELL_WORKER = 2;
     packet.extract(headers.task);                                         \
     transition accept;                                                    \
   }
-// The control VerifyChecksum has the sum.
+// The control VerifyUdpChecksum has the sum.
 #define PARSED_SUM(sum_)
 #define TAKE_AWAY(sum_, fields_)
 #define PUT_REST(sum_, field_)
