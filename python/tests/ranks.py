@@ -101,9 +101,13 @@ def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s
                 if not pipe.poll(max(0, end - time.monotonic())):
                     raise TimeoutError(f"has not ended after {PATIENCE_S} s")
                 succeeded, answer = pipe.recv()
-            except (EOFError, TimeoutError) as error:
+            except TimeoutError as error:
                 process.kill()
                 succeeded, answer = False, repr(error)
+            except EOFError:
+                process.join(PATIENCE_S)
+                process.kill()
+                succeeded, answer = False, f"died with exit code {process.exitcode}"
             (answers if succeeded else failures).append(
                 answer if succeeded else f"rank {rank} of {world}:\n{answer}")
         for process, pipe in started:

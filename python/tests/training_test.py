@@ -36,9 +36,10 @@ def paths():
             f"{count} switches": stack.enter_context(running_switches(count)) for count in range(3)}
 
 
-def _check(paths, world, body, *arguments, close=_CLOSE):
-    """The body returns a curve of losses, and a digest or other values that must be equal."""
-    wanted = run_ranks(world, body, *arguments, backend="gloo")
+def _check(paths, world, body, *arguments, close=_CLOSE, of_gloo=None):
+    """The body returns a curve of losses, and a digest or other values that must be equal. Gloo
+    gets the arguments `of_gloo` where they are given."""
+    wanted = run_ranks(world, body, *(of_gloo or arguments), backend="gloo")
     found = {path: run_ranks(world, body, *arguments, options=options)
              for path, options in paths.items()}
     found["again"] = run_ranks(world, body, *arguments, options=paths["1 switches"])
@@ -75,7 +76,9 @@ def test_ddp(paths, name):
 
 
 def test_ddp_with_sparse_gradients(paths):
-    answers = _check(paths, 3, _ddp, "recommender", {"sparse": True})
+    # Gloo gets dense gradients. About 1 in 700 of its runs with sparse ones ends with a damaged
+    # heap in torch 2.13, without infold, too.
+    answers = _check(paths, 3, _ddp, "recommender", {"sparse": True}, of_gloo=("recommender",))
     assert len({digest for _, digest in answers}) == 1
 
 
