@@ -27,8 +27,7 @@ constexpr std::uint16_t kTheirPool = 128;  // at 10 Gbit/s; at 100 Gbit/s it is 
 constexpr const char* kHeader =
     "The header of infold has 32 bytes, because slots compare jobs, epochs and rounds. Each 32 "
     "elements have an exponent, padded to 4 bytes. SwitchML's UDP packet has 10 bytes for both; "
-    "its "
-    "RDMA packet has 16 bytes of RoCE.";
+    "its RDMA packet has 16 bytes of RoCE.";
 constexpr const char* kBoundOnly =
     "No rate for this packet is published in a form that could be read. The figure beside ours is "
     "the bound of SwitchML's packet, which its authors say they come near.";
@@ -75,8 +74,7 @@ void add_bounds(Report& report, const Packet& packet) {
                             ours.elements_per_second(rate) / kMega, kHeader});
   report.setting.push_back(
       fmt::format("Bound, {}: link rate / (8 x frame) x elements. A frame with preamble and gap "
-                  "has {} bytes in "
-                  "infold, {} in SwitchML; {} of them are elements.",
+                  "has {} bytes in infold, {} in SwitchML; {} of them are elements.",
                   label(packet), ours.bytes, packet.theirs.bytes, 4 * ours.elements));
 }
 
@@ -95,6 +93,18 @@ Rates rates_of(Report& report, const Packet& packet, std::uint64_t packets, Swit
   const auto elements = static_cast<double>(sum.elements);
   return {.settled = 2 * elements / (times.done_s[2] - times.done_s[0]),
           .cold = elements / times.done_s[0]};
+}
+
+// Of the worlds of one row, whose rate should not depend on the number of workers.
+struct Row {
+  double least = 0;
+  double spread = 0;  // of the least
+  bool is_flat() const { return spread < kSpreadMax; }
+};
+
+Row row_of(const std::vector<double>& rates) {
+  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  return {.least = *low, .spread = *high / *low - 1};
 }
 
 void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
@@ -129,15 +139,15 @@ void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
   report.figures.push_back({"share of bound, first tensor, " + label(packet), "%", Basis::none, 0,
                             100 * cold / bound, kCold});
 
-  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  const Row row = row_of(rates);
   report.targets.push_back(
       {fmt::format("{}: at least {:.0f} % of the bound; found {:.2f} % or more", label(packet),
-                   100 * kShareMin, 100 * *low / bound),
-       *low >= kShareMin * bound});
+                   100 * kShareMin, 100 * row.least / bound),
+       row.least >= kShareMin * bound});
   report.targets.push_back(
       {fmt::format("{}: less than {:.0f} % between 2 and 16 workers; found {:.3f} %", label(packet),
-                   100 * kSpreadMax, 100 * (*high / *low - 1)),
-       *high < (1 + kSpreadMax) * *low});
+                   100 * kSpreadMax, 100 * row.spread),
+       row.is_flat()});
 }
 
 // The product's rules on the chip of the authors: integers, and a register touched once for a
@@ -161,15 +171,15 @@ void add_adders(Report& report, const Packet& packet, std::uint64_t packets) {
                      label(packet), workers, 100 * kPublishedMax),
          std::abs(found.settled / *published - 1) <= kPublishedMax});
   }
-  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  const Row row = row_of(rates);
   report.figures.push_back({"share of bound, pipeline that adds, " + label(packet), "%",
-                            Basis::none, 0, 100 * *low / bound, kAdder});
+                            Basis::none, 0, 100 * row.least / bound, kAdder});
   report.targets.push_back(
       {fmt::format("{}: a pipeline that adds, at least {:.0f} % of the bound and less than {:.0f} "
                    "% between 2 and 16 workers; found {:.2f} % and {:.3f} %",
-                   label(packet), 100 * kShareMin, 100 * kSpreadMax, 100 * *low / bound,
-                   100 * (*high / *low - 1)),
-       *low >= kShareMin * bound && *high < (1 + kSpreadMax) * *low});
+                   label(packet), 100 * kShareMin, 100 * kSpreadMax, 100 * row.least / bound,
+                   100 * row.spread),
+       row.least >= kShareMin * bound && row.is_flat()});
 }
 
 // Likewise in packets as short as the authors' own.
@@ -187,14 +197,14 @@ void add_adders_in_their_frame(Report& report, const Packet& packet, std::uint64
                               "M elements/s", Basis::formula, bound / kMega, rates.back() / kMega,
                               kBoundOnly});
   }
-  const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
+  const Row row = row_of(rates);
   report.targets.push_back(
       {fmt::format(
            "{}: a pipeline that adds, in SwitchML's frame, within {:.0f} % of the bound and "
            "less than {:.0f} % between 2 and 16 workers; found {:.2f} % and {:.3f} %",
-           label(packet), 100 * kPublishedMax, 100 * kSpreadMax, 100 * (1 - *low / bound),
-           100 * (*high / *low - 1)),
-       std::abs(*low / bound - 1) <= kPublishedMax && *high < (1 + kSpreadMax) * *low});
+           label(packet), 100 * kPublishedMax, 100 * kSpreadMax, 100 * (1 - row.least / bound),
+           100 * row.spread),
+       std::abs(row.least / bound - 1) <= kPublishedMax && row.is_flat()});
 }
 
 // The other packet's pool is that of all runs.
