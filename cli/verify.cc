@@ -391,11 +391,11 @@ class Verify final : public Command {
   }
 
   JoinFlags join_;
-  // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
   bool native_ = false;
   bool only_adds_ = false;
   std::vector<std::string> reduction_names_;
   core::ReductionSet reductions_;  // of these names
+  // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;

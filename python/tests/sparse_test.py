@@ -67,12 +67,12 @@ def _all_reduce(rank, world):
         for number, (shape, sparse_dim) in enumerate(SHAPES):
             tensors = [drawn(dtype, shape, sparse_dim, each, world, number)
                        for each in range(world)]
+            dense = [dense_of(each) for each in tensors]
             for operation in operations:
                 name = f"{operation} of {shape} {dtype}"
                 found = _summed(tensors[rank], operation)
-                wanted = _summed(dense_of(tensors[rank]), operation, dense_group)
+                wanted = _summed(dense[rank], operation, dense_group)
                 _check_rows(name, found, wanted, sparse_dim)
-                dense = [dense_of(each) for each in tensors]
                 if dtype in FLOATS:
                     expected.check_sum(name, found.to_dense(), dense, operation)
                 elif operation == "SUM" and dtype not in (torch.int16, torch.bool):

@@ -40,7 +40,7 @@ void broadcast(Communicator& communicator) {
 // What a switch has done up to now.
 struct Work {
   std::uint64_t bytes = 0;    // sent
-  std::uint64_t chunks = 0;   // whose results all workers have been sent
+  std::uint64_t chunks = 0;   // whose results went to all workers
   std::uint64_t repeats = 0;  // datagrams to one, of which a busy machine makes some
 };
 
