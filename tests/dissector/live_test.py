@@ -10,10 +10,12 @@ import contextlib
 import math
 import pathlib
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import capture
 
@@ -21,6 +23,18 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "network"))
 from processes import PATIENCE, Job, expect, free_port, outcome, run_each
 
 WORLD = 2
+# No packet of infold. It is sent after a job, so all packets of the job are in the file before it.
+LAST = b"the last datagram"
+
+
+def wait_until_all_is_written(port, path):
+    """dumpcap that is told to end leaves what it has not read yet."""
+    deadline = time.monotonic() + PATIENCE
+    with socket.socket(type=socket.SOCK_DGRAM) as sender:
+        while LAST not in path.read_bytes():
+            expect(time.monotonic() < deadline, "dumpcap does not write what it captures")
+            sender.sendto(LAST, ("127.0.0.1", port))
+            time.sleep(0.05)
 
 
 @contextlib.contextmanager
@@ -37,6 +51,7 @@ def captured(port, path):
             else:
                 raise RuntimeError(f"dumpcap: {said}")
             yield
+            wait_until_all_is_written(port, path)
         finally:
             dumpcap.send_signal(signal.SIGINT)
             dumpcap.communicate(timeout=PATIENCE)
@@ -54,7 +69,7 @@ def packets_of_job(binary, *words):
             for rank in ranks:
                 status, said = outcome(rank)
                 expect(status == 0, said)
-        datagrams = list(capture.dissect(path))
+        datagrams = list(capture.dissect(path, "-Y", f"!(udp contains {LAST.hex(':')})"))
     expect(datagrams, "nothing was captured")
     for shown in datagrams:
         expect(shown.packets and not shown.lua_errors, (shown.protocols, shown.lua_errors))
