@@ -12,7 +12,8 @@ from testing import process, report
 
 JUNIT = """<testsuite>
 <testcase name="A.Passes" status="run"/>
-<testcase name="A.Fails/0" status="fail"><failure message="Failed"/></testcase>
+<testcase name="A.Fails/0" status="fail"><failure message="Failed"/>
+  <system-out>4 is not 5</system-out></testcase>
 <testcase name="A.Skips" status="notrun">
   <skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
   <system-out>x_test.cc:9: Skipped\nneeds root\n\n[  SKIPPED ] A.Skips</system-out></testcase>
@@ -23,7 +24,8 @@ JUNIT = """<testsuite>
 
 PYTEST = """<testsuites><testsuite>
 <testcase classname="a_test" name="test_passes[one]"/>
-<testcase classname="a_test" name="test_fails[two]"><failure message="assert"/></testcase>
+<testcase classname="a_test" name="test_fails[two]">
+  <failure message="assert">4 == 5</failure></testcase>
 <testcase classname="a_test" name="test_cannot_begin"><error message="fixture"/></testcase>
 <testcase classname="gpu_test" name="test_skips"><skipped message="no GPU"/></testcase>
 </testsuite></testsuites>"""
@@ -37,7 +39,8 @@ class ReportTest(unittest.TestCase):
             tally = report.read_junit(path, "asan")
         self.assertEqual(str(tally), "1 passed, 2 failed, 2 skipped")
         self.assertEqual(tally.failures[0],
-                         ("asan: A.Fails/0", "./dev test --stage asan '^A\\.Fails/0$'"))
+                         report.Failure("asan: A.Fails/0",
+                                        "./dev test --stage asan '^A\\.Fails/0$'", "4 is not 5"))
         self.assertEqual(tally.skips, [("asan: A.Skips", "needs root"),
                                        ("asan: script", "no veth here")])
 
@@ -47,8 +50,11 @@ class ReportTest(unittest.TestCase):
             path.write_text(PYTEST, encoding="utf-8")
             tally = report.read_pytest(path, "python")
         self.assertEqual(str(tally), "1 passed, 2 failed, 1 skipped")
-        self.assertEqual(tally.failures[0], ("python: test_fails[two]",
-                                             "./dev test --stage python 'test_fails[two]'"))
+        self.assertEqual(tally.failures, [
+            report.Failure("python: test_fails[two]",
+                           "./dev test --stage python 'test_fails[two]'", "4 == 5"),
+            report.Failure("python: test_cannot_begin",
+                           "./dev test --stage python test_cannot_begin")])
         self.assertEqual(tally.skips, [("python: test_skips", "no GPU")])
 
     def test_stops_at_the_limit_with_all_children(self):

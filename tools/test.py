@@ -20,7 +20,7 @@ from testing.stages import Build, Cases, Command, Context, PythonCases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
-LOG_LINES_SHOWN = 25
+LINES_SHOWN = 25  # of each failure
 
 # In the order in which people want to know the results. After its limit a stage counts as hung. The
 # limit must hold beside a load of ten on two cores, which makes a stage five times slower. A new
@@ -88,18 +88,24 @@ def run_stage(stage, position, context, ahead):
         with open(path, "a", encoding="utf-8") as log:
             tally = stage.run(context, log, ticker)
     ticker.done(str(tally))
-    if tally.failures:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        print("\n".join("    " + line for line in lines[-LOG_LINES_SHOWN:]))
-        print(f"    whole log: {path.relative_to(ROOT)}")
+    show_failures(tally.failures, path)
     return tally
+
+
+def show_failures(failures, path):
+    for failure in failures:
+        print(f"    {failure.name}:")
+        said = failure.said or path.read_text(encoding="utf-8", errors="replace")
+        print("\n".join("        " + line for line in said.splitlines()[-LINES_SHOWN:]))
+    if failures:
+        print(f"    whole log: {path.relative_to(ROOT)}")
 
 
 def summarise(total):
     for name, reason in total.skips:
         print(f"skipped  {name}: {reason}")
-    for name, command in total.failures:
-        print(f"failed   {name}; repeat with: {command}")
+    for failure in total.failures:
+        print(f"failed   {failure.name}; repeat with: {failure.repeat}")
     print(total)
 
 

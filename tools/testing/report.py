@@ -8,11 +8,18 @@ import xml.etree.ElementTree as ElementTree
 
 
 @dataclasses.dataclass
+class Failure:
+    name: str
+    repeat: str  # a command
+    said: str = ""  # by the test, where its own words are known
+
+
+@dataclasses.dataclass
 class Tally:
     """The outcome of one stage, or of all of them."""
 
     passed: int = 0
-    failures: list = dataclasses.field(default_factory=list)  # (name, command that repeats it)
+    failures: list = dataclasses.field(default_factory=list)
     skips: list = dataclasses.field(default_factory=list)  # (name, reason)
 
     def add(self, other):
@@ -52,7 +59,8 @@ def read_junit(path, stage):
         elif message.startswith("SKIP_"):
             tally.skips.append((name, skip_reason(case.findtext("system-out", ""))))
         else:  # Failed, timed out, or could not be started at all.
-            tally.failures.append((name, repeat_command(stage, case.get("name"))))
+            tally.failures.append(Failure(name, repeat_command(stage, case.get("name")),
+                                          case.findtext("system-out", "")))
     return tally
 
 
@@ -64,9 +72,9 @@ def read_pytest(path, stage):
         skipped = case.find("skipped")
         if skipped is not None:
             tally.skips.append((f"{stage}: {name}", skipped.get("message", "no reason given")))
-        elif case.find("failure") is not None or case.find("error") is not None:
+        elif wrong := case.findall("failure") + case.findall("error"):
             command = f"./dev test --stage {stage} {shlex.quote(name)}"
-            tally.failures.append((f"{stage}: {name}", command))
+            tally.failures.append(Failure(f"{stage}: {name}", command, wrong[0].text or ""))
         else:
             tally.passed += 1
     return tally

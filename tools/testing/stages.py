@@ -45,7 +45,7 @@ class Stage:
 
     def failed(self, what):
         name = f"{self.name}: {what}" if what else self.name
-        return report.Tally(failures=[(name, f"./dev test --stage {self.name}")])
+        return report.Tally(failures=[report.Failure(name, f"./dev test --stage {self.name}")])
 
 
 def build_commands(configure_preset, build_preset):
