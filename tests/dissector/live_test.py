@@ -15,12 +15,11 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 import capture
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "network"))
-from processes import PATIENCE, Job, expect, free_port, outcome, run_each
+from processes import PATIENCE, Job, expect, free_port, outcome, run_each, wait_until
 
 WORLD = 2
 # No packet of infold. It is sent after a job, so all packets of the job are in the file before it.
@@ -29,12 +28,11 @@ LAST = b"the last datagram"
 
 def wait_until_all_is_written(port, path):
     """dumpcap that is told to end leaves what it has not read yet."""
-    deadline = time.monotonic() + PATIENCE
     with socket.socket(type=socket.SOCK_DGRAM) as sender:
-        while LAST not in path.read_bytes():
-            expect(time.monotonic() < deadline, "dumpcap does not write what it captures")
+        def is_last_written():
             sender.sendto(LAST, ("127.0.0.1", port))
-            time.sleep(0.05)
+            return LAST in path.read_bytes()
+        wait_until(is_last_written, "dumpcap does not write what it captures")
 
 
 @contextlib.contextmanager

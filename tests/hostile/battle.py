@@ -18,7 +18,8 @@ import urllib.request
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "network"))
 import xdp_network  # pylint: disable=wrong-import-position
-from processes import PATIENCE, Job, expect, free_port  # pylint: disable=wrong-import-position
+from processes import (  # pylint: disable=wrong-import-position
+    PATIENCE, Job, expect, free_port, wait_until)
 
 HERE = pathlib.Path(__file__).resolve().parent
 ATTACKER_ADDRESS = "127.0.0.3"
@@ -44,14 +45,6 @@ def status_of(process):
                 int(words["Threads"]))
     except (OSError, KeyError):
         return None
-
-
-def wait_until(condition, otherwise):
-    """Polls until it holds. After a long time it is a failure with this name."""
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        expect(time.monotonic() < until, otherwise)
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -12,10 +12,10 @@ import subprocess
 import time
 
 from attacks import Connection, Target, hello
-from battle import ATTACKER_ADDRESS, Loopback, expect, wait_until
+from battle import ATTACKER_ADDRESS, Loopback
 from hostile_switch import HostileSwitch, drawn_replies, named_replies
 from packet_attacks import drain, drawn_packet, port_of, send
-from processes import Job
+from processes import Job, expect, wait_until
 import control
 import packet
 import rank

@@ -14,7 +14,7 @@ import sys
 import time
 
 from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, expect_comeback, free_port, held,
-                       kill_all, outcome, run_each, wait_for_sums)
+                       kill_all, outcome, run_each, wait_for_sums, wait_until)
 
 WORLD = 3
 # The host of each rank: each on its own, two on one host, all on one. Rank 0 then leads.
@@ -136,9 +136,8 @@ def ranks_are_killed_while_they_join(binary):
         job.start_switch(port)
         place = ("--switch", f"127.0.0.1:{port}")
         early = [job.start_rank(rank, WORLD, *place) for rank in range(WORLD - 1)]
-        until = time.monotonic() + PATIENCE
-        while len(meetings_of(early)) < len(early):
-            expect(time.monotonic() < until, "the ranks do not wait for others of their host")
+        wait_until(lambda: len(meetings_of(early)) >= len(early),
+                   "the ranks do not wait for others of their host")
         meetings = meetings_of(early)
         kill_all(early)
         left = meetings & set(local_sockets().values())

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 
 # By then every process must have heard of any event. The default deadline is 10 s.
 PATIENCE = 60
@@ -112,6 +113,14 @@ def wait_for_sums(process):
 def expect(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def wait_until(condition, otherwise):
+    """Polls until it holds. After a long time it is a failure with this name."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        expect(time.monotonic() < deadline, otherwise)
+        time.sleep(0.01)
 
 
 def expect_comeback(outcomes_of_a_job):

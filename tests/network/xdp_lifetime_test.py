@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from processes import (PATIENCE, SHORT_THEN_LONG, expect, expect_comeback, outcome,
-                       wait_for_sums)
+                       wait_for_sums, wait_until)
 from xdp_network import (PINS, SWITCH, Network, at, attached, be_alone,
                          expect_all_well, lose, network, ports, run_all, space_of, stop)
 
@@ -38,14 +38,6 @@ def wait_for_word(switch, text):
         line = switch.stderr.readline()
         said += line
         expect(line, f"not '{text}' but: {said}")
-
-
-def until(condition, what):
-    """The kernel takes a killed process's links away soon after the process."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        expect(time.monotonic() < end, what)
-        time.sleep(0.01)
 
 
 # Runs at a rank: prints worker, slot, round, reason, rank and other of the first ABORTED.
@@ -77,7 +69,8 @@ def nothing_stays(binary):
             switch.send_signal(ending)
             switch.wait(PATIENCE)
             expect(switch.returncode in (0, -signal.SIGKILL), switch.returncode)
-            until(lambda: attached("port0") == attached("port1") == left, "programs stay")
+            # The kernel takes a killed process's links away soon after the process.
+            wait_until(lambda: attached("port0") == attached("port1") == left, "programs stay")
 
 
 def a_running_job_is_told(binary):
