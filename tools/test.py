@@ -20,6 +20,7 @@ from testing.stages import Build, Cases, Command, Context, PythonCases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
+FAILURES_SHOWN = 10  # of each stage
 LINES_SHOWN = 25  # of each failure
 
 # In the order in which people want to know the results. After its limit a stage counts as hung. The
@@ -93,7 +94,7 @@ def run_stage(stage, position, context, ahead):
 
 
 def show_failures(failures, path):
-    for failure in failures:
+    for failure in failures[:FAILURES_SHOWN]:
         print(f"    {failure.name}:")
         said = failure.said or path.read_text(encoding="utf-8", errors="replace")
         print("\n".join("        " + line for line in said.splitlines()[-LINES_SHOWN:]))
