@@ -7,6 +7,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
+#include "python/backend/list_checks.h"
 #include "python/backend/recipes.h"
 
 namespace infold::pytorch {
@@ -209,9 +210,7 @@ void Backend::add_scatter(Recipe& recipe, const at::Tensor& output, const at::Te
 Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                                   const ::c10d::AllgatherOptions& options) {
   constexpr const char* kName = "all_gather";
-  const Refusal refuse = refusal_of(kName);
-  ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
-  ::c10d::assertInputOutputTensorListsSameSize(refuse, outputs.size(), inputs.size());
+  check_paired(inputs.size(), outputs.size(), kName);
   const std::size_t count = inputs.size() * static_cast<std::size_t>(size_);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     TORCH_CHECK(outputs[i].size() == count, "infold: ", kName,
@@ -225,9 +224,7 @@ Backend::Works Backend::allgather(std::vector<Tensors>& outputs, Tensors& inputs
 Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                                             const ::c10d::AllgatherOptions& options) {
   constexpr const char* kName = "all_gather_coalesced";
-  const Refusal refuse = refusal_of(kName);
-  ::c10d::assertNonEmptyInputTensorList(refuse, inputs.size());
-  ::c10d::assertAllgatherCoalescedOutputTensorLists(refuse, outputs, inputs.size(), size_);
+  check_lists_of_ranks(outputs, inputs.size(), size_, kName);
   // Here each list belongs to a rank and has a tensor for each input, so they are transposed.
   std::vector<Tensors> turned(inputs.size());
   for (const Tensors& of_rank : outputs) {
@@ -295,7 +292,7 @@ Backend::Works Backend::reduce_scatter(Tensors& outputs, std::vector<Tensors>& i
                                        const ::c10d::ReduceScatterOptions& options) {
   constexpr const char* kName = "reduce_scatter";
   ::c10d::assertSingleElementOutput(refusal_of(kName), outputs);
-  ::c10d::assertScatterInputTensorList(refusal_of(kName), inputs, size_);
+  check_one_for_each_rank(Argument::input, inputs, size_, kName);
   check_tensor(outputs[0], kName);
   check_alike(inputs[0], outputs[0], kName);
   const at::Tensor rows = rows_like(outputs[0], inputs[0].size());
@@ -331,16 +328,14 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
 
 Backend::Works Backend::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const ::c10d::ReduceScatterOptions& options) {
-  return scatter_each(outputs, inputs, options, OpType::REDUCE_SCATTER_TENSOR_COALESCED, [&] {
+  return scatter_each(outputs, inputs, options, kListReduceScatter, [&] {
     HostCopies copies(Use::reduce);
     Tensors to;
     Tensors from;
     for (const at::Tensor& output : outputs) to.push_back(flat(copies.written(output)));
     for (const at::Tensor& input : inputs) from.push_back(flat(copies.read(input)));
     return delegated(
-        copies,
-        CallFingerprint(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs)
-            .reduces_by(options.reduceOp),
+        copies, CallFingerprint(kListReduceScatter, outputs).reduces_by(options.reduceOp),
         [delegate = delegate_, to, from, options]() mutable {
           return delegate->reduce_scatter_tensor_coalesced(to, from, options);
         },

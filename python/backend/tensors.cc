@@ -7,6 +7,8 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
+#include "python/backend/list_checks.h"
+
 namespace infold::pytorch {
 namespace {
 
@@ -52,8 +54,9 @@ std::optional<Summing> summing_of_bools(ReduceOp::RedOpType operation) {
 }
 
 std::optional<at::Tensor> factor_of(const ReduceOp& operation) {
+  // The name with NCCL is the one that all releases of torch know.
   const auto* const supplement =
-      dynamic_cast<const ::c10d::PreMulSumSupplement*>(operation.supplement_.get());
+      dynamic_cast<const ::c10d::NCCLPreMulSumSupplement*>(operation.supplement_.get());
   TORCH_CHECK(supplement != nullptr, "infold: PREMUL_SUM comes without its factor");
   if (supplement->tensor_factor.defined()) return supplement->tensor_factor;
   return at::scalar_tensor(supplement->double_factor, at::kDouble);
@@ -214,8 +217,7 @@ void check_parcels(const std::vector<at::Tensor>& tensors, int ranks, const char
 
 void check_parts(const std::vector<at::Tensor>& wholes, const std::vector<at::Tensor>& parts,
                  int ranks, const char* collective) {
-  ::c10d::assertNonEmptyInputTensorList(refusal_of(collective), parts.size());
-  ::c10d::assertInputOutputTensorListsSameSize(refusal_of(collective), wholes.size(), parts.size());
+  check_paired(parts.size(), wholes.size(), collective);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     check_tensor(wholes[i], collective);
     check_tensor(parts[i], collective);

@@ -125,8 +125,11 @@ def _own_store(store, rank):
 
 def _wait_for_all(store, size, timeout):
     """Waits until all ranks have their delegate. A rank that destroyed its group earlier would
-    close connections that other ranks are still making."""
-    store.barrier("made", size, timeout)
+    close connections that other ranks are still making. Stores have a barrier in some releases of
+    torch only."""
+    if store.add("made", 1) == size:
+        store.set("all made", "")
+    store.wait(["all made"], timeout)
 
 
 def _job_of(job, group_id):

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include <ATen/ATen.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "python/backend/compressed/compressor.h"

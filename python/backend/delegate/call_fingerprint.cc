@@ -5,6 +5,7 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
+#include "python/backend/list_checks.h"
 
 namespace infold::pytorch {
 namespace {
@@ -23,7 +24,7 @@ const char* name_of(OpType call) {
     case OpType::REDUCE: return "reduce";
     case OpType::REDUCE_SCATTER:
     case OpType::_REDUCE_SCATTER_BASE:
-    case OpType::REDUCE_SCATTER_TENSOR_COALESCED: return "reduce_scatter";
+    case kListReduceScatter: return "reduce_scatter";
     case OpType::GATHER: return "gather";
     case OpType::SCATTER: return "scatter";
     case OpType::ALLTOALL_BASE:

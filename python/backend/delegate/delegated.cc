@@ -12,6 +12,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
+#include "python/backend/list_checks.h"
 
 namespace infold::pytorch {
 
@@ -148,16 +149,15 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallFingerprin
 
 Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
                                const ::c10d::GatherOptions& options) {
-  const Refusal refuse = refusal_of("gather");
   check_root(options.rootRank, size_, "gather");
-  ::c10d::assertSingleElementInput(refuse, inputs);
+  ::c10d::assertSingleElementInput(refusal_of("gather"), inputs);
   const at::Tensor& input = inputs.front();
   check_tensor(input, "gather");
   if (rank_ == options.rootRank) {
-    ::c10d::assertGatherOutputTensorList(refuse, outputs, size_);
+    check_one_for_each_rank(Argument::output, outputs, size_, "gather");
     check_alike(outputs[0], input, "gather");
   } else {
-    ::c10d::assertEmptyOutputTensorList(refuse, outputs);
+    check_empty(Argument::output, outputs, "gather");
   }
   HostCopies copies(Use::move);
   std::vector<Tensors> to;
@@ -172,16 +172,15 @@ Backend::Works Backend::gather(std::vector<Tensors>& outputs, Tensors& inputs,
 
 Backend::Works Backend::scatter(Tensors& outputs, std::vector<Tensors>& inputs,
                                 const ::c10d::ScatterOptions& options) {
-  const Refusal refuse = refusal_of("scatter");
   check_root(options.rootRank, size_, "scatter");
-  ::c10d::assertSingleElementOutput(refuse, outputs);
+  ::c10d::assertSingleElementOutput(refusal_of("scatter"), outputs);
   const at::Tensor& output = outputs.front();
   check_tensor(output, "scatter");
   if (rank_ == options.rootRank) {
-    ::c10d::assertScatterInputTensorList(refuse, inputs, size_);
+    check_one_for_each_rank(Argument::input, inputs, size_, "scatter");
     check_alike(inputs[0], output, "scatter");
   } else {
-    ::c10d::assertEmptyInputTensorList(refuse, inputs);
+    check_empty(Argument::input, inputs, "scatter");
   }
   HostCopies copies(Use::move);
   std::vector<Tensors> from;

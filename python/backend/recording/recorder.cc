@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 
+#include "python/backend/list_checks.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {
@@ -29,7 +30,7 @@ CollectiveKind kind_of(OpType type) {
     case OpType::ALLGATHER_COALESCED: return CollectiveKind::all_gather;
     case OpType::REDUCE_SCATTER:
     case OpType::_REDUCE_SCATTER_BASE:
-    case OpType::REDUCE_SCATTER_TENSOR_COALESCED: return CollectiveKind::reduce_scatter;
+    case kListReduceScatter: return CollectiveKind::reduce_scatter;
     case OpType::BARRIER: return CollectiveKind::barrier;
     default: return CollectiveKind::all_reduce;
   }
