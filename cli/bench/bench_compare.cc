@@ -84,6 +84,8 @@ class BenchCompare final : public Command {
     options.flag(
         "--one-host", wanted_.one_host,
         "Run all ranks on this host, without a lab and root; infold sums in shared memory");
+    options.flag("--apart", wanted_.apart,
+                 "Keep each rank, and the switch, on a processor of its own");
     options.text(
         "--rate", wanted_.rate,
         "Rate of each link in each direction, 1mbit or more; none for links without a limit");
@@ -176,6 +178,9 @@ class BenchCompare final : public Command {
       if (*list == std::vector<std::string>{"none"}) continue;
       for (const std::string& word : *list) {
         const auto found = lab::implementation_of(prefix + word);
+        if (found && found->way == lab::Way::openmpi && wanted_.apart) {
+          return fmt::format("--apart: mpirun places the ranks of {}; name other peers", word);
+        }
         if (!found || found->is_ours() != (*prefix != '\0')) {
           return fmt::format("{}: there is no '{}'; choose from {}", option, word,
                              fmt::join(lab::implementation_names(), ", "));
@@ -194,6 +199,7 @@ class BenchCompare final : public Command {
                          : fmt::format("--rate {} --mtu {}", wanted_.rate, wanted_.mtu),
         fmt::join(wanted_.bytes, ","), fmt::join(ours_, ","), fmt::join(peers_, ","),
         wanted_.rounds);
+    if (wanted_.apart) command += " --apart";
     if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
     if (wanted_.congestion != "cubic") command += " --congestion " + wanted_.congestion;
     if (wanted_.zeros.share > 0) command += fmt::format(" --zeros {:g}", wanted_.zeros.share);

@@ -33,11 +33,17 @@ std::string row(const lab::Summary& summary, double first_ms, std::size_t name_w
 nlohmann::ordered_json conditions_json(const lab::Conditions& conditions) {
   std::vector<std::string> names;
   for (const lab::Implementation& each : conditions.implementations) names.push_back(each.name);
-  return {{"worlds", conditions.worlds},     {"bytes", conditions.bytes},
-          {"implementations", names},        {"one_host", conditions.one_host},
-          {"rate", conditions.rate},         {"mtu", conditions.mtu},
-          {"loss", conditions.loss},         {"congestion", conditions.congestion},
-          {"zeros", conditions.zeros.share}, {"zeros_at_end", conditions.zeros.at_end},
+  return {{"worlds", conditions.worlds},
+          {"bytes", conditions.bytes},
+          {"implementations", names},
+          {"one_host", conditions.one_host},
+          {"apart", conditions.apart},
+          {"rate", conditions.rate},
+          {"mtu", conditions.mtu},
+          {"loss", conditions.loss},
+          {"congestion", conditions.congestion},
+          {"zeros", conditions.zeros.share},
+          {"zeros_at_end", conditions.zeros.at_end},
           {"rounds", conditions.rounds}};
 }
 
@@ -51,6 +57,7 @@ std::string describe(const lab::Conditions& conditions) {
                                                       : std::string("links as fast as the machine"),
                        conditions.mtu);
   }
+  if (conditions.apart) text += ", a processor for each process";
   if (conditions.zeros.share > 0) {
     text += fmt::format(", {:g} % zeros{}", conditions.zeros.share * 100,
                         conditions.zeros.at_end ? " at the end" : "");

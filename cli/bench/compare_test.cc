@@ -16,6 +16,7 @@ namespace infold::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 lab::Implementation named(const char* name) { return lab::implementation_of(name).value(); }
 
@@ -104,6 +105,15 @@ TEST(Compare, BoundsOfSumsWithoutZerosAreThoseOfTheUnion) {
   with.zeros.at_end = true;
   EXPECT_NEAR(lab::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense, 0.001);
   EXPECT_THAT(describe(with), HasSubstr("90 % zeros at the end"));
+}
+
+TEST(Compare, SaysThatEachProcessHasAProcessor) {
+  lab::Conditions with = conditions();
+  EXPECT_THAT(describe(with), Not(HasSubstr("a processor for each process")));
+  with.apart = true;
+  EXPECT_THAT(describe(with), HasSubstr("a processor for each process"));
+  const auto json = comparison_json({.conditions = with});
+  EXPECT_TRUE(json["conditions"]["apart"].get<bool>());
 }
 
 TEST(Compare, SummarisesRoundsByTheirMedian) {

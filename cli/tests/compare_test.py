@@ -37,6 +37,26 @@ def measures(infold, out):
     check(not namespaces(), f"left behind: {namespaces()}")
 
 
+def keeps_ranks_apart(infold, out):
+    """Two ranks of one host have a processor each, and more ranks than processors are refused."""
+    words = [infold, "bench", "compare", "--one-host", "--apart", "--bytes", "4096", "--infold",
+             "native", "--rounds", "1", "--iterations", "5", "--out", out]
+    result = subprocess.run([*words, "--world", "64", "--peers", "none"], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    processors = len(os.sched_getaffinity(0))
+    if processors < 64:
+        check(result.returncode == 1 and f"may use {processors}" in result.stderr, result.stderr)
+    result = subprocess.run([*words, "--world", "2", "--peers", "openmpi"], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    check(result.returncode == 2 and "name other peers" in result.stderr, result.stderr)
+    if processors < 2:
+        return
+    result = subprocess.run([*words, "--world", "2", "--peers", "none"], check=False, text=True,
+                            capture_output=True, timeout=SECONDS)
+    check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
+    check("a processor for each process" in result.stdout, result.stdout)
+
+
 def measures_on_one_host(infold, out):
     """No namespace, and no packet: ranks of one host sum in its memory."""
     result = subprocess.run([infold, "bench", "compare", "--one-host", "--world", "2,3", "--bytes",
@@ -81,6 +101,7 @@ def main():
                              check=False, capture_output=True, text=True)
     check(refused.returncode == 2 and "has no links" in refused.stderr, refused.stderr)
     with tempfile.TemporaryDirectory() as out:
+        keeps_ranks_apart(infold, out)
         measures_on_one_host(infold, out)
         if os.geteuid() != 0:
             print("needs root to make network namespaces")

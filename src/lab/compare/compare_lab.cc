@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "lab/compare/launch.h"
+#include "lab/host/cores.h"
 
 namespace infold::lab {
 namespace {
@@ -21,6 +22,25 @@ constexpr unsigned kIterationsMax = 500;
 constexpr double kSecondsPerSum = 1e-3;
 constexpr double kUnshapedBitsPerSecond = 2e9;
 
+// Each process takes the next processor: first the ranks, then the switch.
+void place_apart(Launch& launch) {
+  const std::vector<int> cores = spread_cores();
+  std::size_t next = 0;
+  for (std::vector<Words>* processes : {&launch.ranks, &launch.daemons}) {
+    for (Words& words : *processes) words = on_cores(std::span(cores).subspan(next++, 1), words);
+  }
+}
+
+void require_processors(const Conditions& conditions) {
+  const std::uint64_t ranks = *std::ranges::max_element(conditions.worlds);
+  const std::uint64_t needed = ranks + (conditions.one_host ? 0 : 1);
+  const std::size_t has = own_cores().size();
+  if (has >= needed) return;
+  throw std::runtime_error(
+      fmt::format("--apart needs {} processors for {} ranks{}, and this process may use {}", needed,
+                  ranks, conditions.one_host ? "" : " and a switch", has));
+}
+
 void require(const std::filesystem::path& program, const std::string& package) {
   if (access(program.c_str(), X_OK) == 0) return;
   throw std::runtime_error(fmt::format(
@@ -33,6 +53,7 @@ void require(const std::filesystem::path& program, const std::string& package) {
 
 CompareLab::CompareLab(const Conditions& conditions, const Places& places)
     : conditions_(conditions), lab_(places) {
+  if (conditions_.apart) require_processors(conditions_);
   for (const Implementation& each : conditions_.implementations) {
     if (each.way == Way::gloo) require(places.peers / "infold-peer-gloo", "libgloo-dev");
     if (each.way == Way::openmpi) {
@@ -95,9 +116,9 @@ Launch CompareLab::launch(const Implementation& implementation, std::uint64_t by
 
 Sample CompareLab::measure(const Implementation& implementation, std::uint64_t bytes,
                            unsigned round) {
-  const std::filesystem::path folder = lab_.fresh_folder();
-  const Measured measured =
-      lab_.run(launch(implementation, bytes, folder), limit_of(implementation, bytes));
+  Launch processes = launch(implementation, bytes, lab_.fresh_folder());
+  if (conditions_.apart) place_apart(processes);
+  const Measured measured = lab_.run(processes, limit_of(implementation, bytes));
   return {implementation.name, world_, bytes, round, measured.error, measured.result};
 }
 

@@ -2,6 +2,8 @@
 #include "lab/host/cores.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,35 @@ std::vector<int> own_cores() {
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(static_cast<std::size_t>(core), &allowed)) cores.push_back(core);
   }
+  return cores;
+}
+
+std::size_t thread_of_core(std::string_view siblings, int processor) {
+  std::size_t position = 0;
+  while (!siblings.empty()) {
+    const std::string_view part = siblings.substr(0, siblings.find(','));
+    siblings.remove_prefix(std::min(part.size() + 1, siblings.size()));
+    int first = 0;
+    int last = 0;
+    const char* const end = part.data() + part.size();
+    const char* const after = std::from_chars(part.data(), end, first).ptr;
+    last = first;
+    if (after != end && *after == '-') std::from_chars(after + 1, end, last);
+    if (processor >= first && processor <= last) {
+      return position + static_cast<std::size_t>(processor - first);
+    }
+    position += static_cast<std::size_t>(std::max(last - first, 0)) + 1;
+  }
+  return 0;
+}
+
+std::vector<int> spread_cores() {
+  std::vector<int> cores = own_cores();
+  std::ranges::stable_sort(cores, {}, [](int core) {
+    const std::string siblings = trimmed(read_file(
+        fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", core)));
+    return thread_of_core(siblings, core);
+  });
   return cores;
 }
 

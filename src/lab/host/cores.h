@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "lab/child.h"
@@ -13,6 +14,14 @@ namespace infold::lab {
 
 // In rising order. At least one.
 std::vector<int> own_cores();
+
+// The same processors in another order: the first hardware thread of each core, then the second
+// ones. So as few processes as there are cores share none.
+std::vector<int> spread_cores();
+
+// The position of a processor among the hardware threads of its core, from the kernel's list of
+// them, such as "0,8" or "0-1". Returns 0 for a list without that processor.
+std::size_t thread_of_core(std::string_view siblings, int processor);
 
 // While this lives, the thread that made it runs on that core only. Threads that it starts inherit
 // that.

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kLimit{60};
 
 std::span<const HostShape> host_shapes() { return kShapes; }
 
-HostJobs::HostJobs() : lab_(Places::find()), cores_(own_cores()) {
+HostJobs::HostJobs() : lab_(Places::find()), cores_(spread_cores()) {
   if (cores_.size() < 2) throw std::runtime_error("it needs two cores, and may use only one");
   cores_.resize(2);
 }
