@@ -5,12 +5,14 @@
 wheel   infold-*.whl for pip: PyTorch's backend, infold.Communicator and the program infold
 deb     infold_*.deb for Debian 12: the program with its systemd units
 image   a container of the switch, by packaging/Containerfile and podman or docker
+prove   a folder that proves infold on a machine with a GPU or many processors; prove/prove.sh there
 source  infold-*.tar.gz of the last commit
 all     wheel and deb
 
 With --check, each package is then installed in a bare Debian 12, where ranks sum (debootstrap;
 needs root and a network). With deb --check the image's steps run there too, without an engine. With
-source --check, ./dev demo builds the source there and draws its picture. docs/packages.md has more.
+source --check, ./dev demo builds the source there and draws its picture. With prove --check, the
+folder is rehearsed there. docs/packages.md has more.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import pathlib
 import subprocess
 import sys
 
-from packing import check, deb, image, source, wheel
+from packing import check, deb, image, prove, source, wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "build" / "packages"
@@ -48,7 +50,7 @@ def parse():
     parser = argparse.ArgumentParser(prog="./dev package", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", nargs="?", default="all",
-                        choices=("wheel", "deb", "image", "source", "all"))
+                        choices=("wheel", "deb", "image", "prove", "source", "all"))
     parser.add_argument("--check", action="store_true",
                         help="install each in a bare Debian 12 and sum there")
     return parser.parse_args()
@@ -69,6 +71,11 @@ def make(options):
             check.image_steps(ROOT, path, run)
     if options.kind == "image":
         image.make(ROOT, OUT, run)
+    if options.kind == "prove":
+        path = prove.make(ROOT, OUT, run)
+        print(f"package: {path.relative_to(ROOT)}/, {prove.size_of(path) / 2**20:.1f} MiB")
+        if options.check:
+            check.rehearsal(ROOT, path, run)
     if options.kind == "source":
         path = source.make(ROOT, OUT, run)
         print(f"package: {path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.1f} MB")

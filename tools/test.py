@@ -38,6 +38,8 @@ STAGES = (
     PythonCases("python", "the PyTorch package, against torch 2.13", 6000),
     PythonCases("python-2.14", "the same against torch 2.14, where it is installed", 6000,
                 torch="2.14"),
+    Command("prove", "the folder for machines with a GPU, rehearsed in a bare root", 3600,
+            ("tools/package.py", "prove", "--check"), "release", needs_root=True),
     Command("fuzz", "every fuzz target for a moment", 3600,
             ("tools/fuzz.py", "--blind", "--total-seconds", "30"), "fuzz-blind"),
     Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),

@@ -3,6 +3,7 @@
 a root of its own (chroot), with /proc and loopback. Of this machine it sees only the files that are
 named here."""
 
+import json
 import os
 import pathlib
 import re
@@ -20,6 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 _ENTER = """set -e
 mount --make-rprivate /
 mount -t proc proc "$ROOT/proc"
+mount -t sysfs sysfs "$ROOT/sys"
 mount -t tmpfs shm "$ROOT/dev/shm"
 for each in $BIND; do mkdir -p "$ROOT$each"; mount --rbind -o ro "$each" "$ROOT$each"; done
 exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
@@ -154,6 +156,32 @@ def image_steps(root, path, run):
     _sum_at_switch(second, f"setpriv --reuid={user} --regid={user} --clear-groups infold")
     print(f"package: the image's steps around {path.name}: installed, and summed as {user}",
           flush=True)
+
+
+# The steps of the folder that a bare root without torch can run.
+_REHEARSED = {"1 Gbit/s", "unshaped, MTU 1500", "unshaped, MTU 9000", "processor time of a rank"}
+
+
+def rehearsal(root, path, run):
+    """Rehearses the folder as a stranger's machine would run it: with Python, and nothing of ours.
+    Every step passes, or says why it cannot run."""
+    bare = Bare(root, "prove", run)
+    bare.sh("apt-get -q update; apt-get -qy install --no-install-recommends python3")
+    shutil.copytree(path, bare.root / "prove")
+    begun = time.monotonic()
+    bare.sh("/prove/prove.sh --rehearse --out /check/results")
+    result = json.loads((bare.root / "check" / "results" / "prove.json").read_text("utf-8"))
+    steps = {step["name"]: step for step in result["steps"]}
+    for name, step in steps.items():
+        passed = step["status"] == "passed" and step["figures"]
+        skipped = step["status"] == "skipped" and step["reason"] and name not in _REHEARSED
+        if not passed and not skipped:
+            raise RuntimeError(f"{name}: {step}")
+    if missing := _REHEARSED - steps.keys():
+        raise RuntimeError(f"no step {missing}")
+    print(f"package: {path.name}/: rehearsed in {time.monotonic() - begun:.0f} s, "
+          f"{len(_REHEARSED)} steps of {len(steps)}; the others: "
+          f"{', '.join(sorted(steps.keys() - _REHEARSED))}", flush=True)
 
 
 def source(root, path, run):

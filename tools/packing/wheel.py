@@ -17,7 +17,8 @@ OTHER_TORCH = ("2.14",)
 OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
 
 
-def _tools(root, run):
+def tools(root, run):
+    """The Python that has the tools, which lie beside it."""
     venv = root / "build" / "packages" / "tools"
     python = venv / "bin" / "python"
     if not python.exists():
@@ -59,16 +60,25 @@ def _build(root, run, python, name, out, torch, archives, *settings):
         env=environment)
 
 
+def make_plain(root, out, run):
+    """Makes the wheel without an extension. Returns its path."""
+    for old in out.glob("infold-*-py3-none-*.whl"):
+        old.unlink()
+    print("package: building the wheel for every Python", flush=True)
+    _build(root, run, tools(root, run), "wheel-plain", out, (), libraries.build(root, run),
+           "--config-settings=wheel.py-api=py3")
+    (made,) = out.glob("infold-*-py3-none-*.whl")
+    return made
+
+
 def make(root, out, run):
     """Makes both wheels. Returns their paths, the one for this Python first."""
-    for old in out.glob("infold-*.whl"):
+    this = "cp" + sysconfig.get_config_var("py_version_nodot")
+    for old in out.glob(f"infold-*-{this}-*.whl"):
         old.unlink()
-    tools = _tools(root, run)
     archives = libraries.build(root, run)
     pythons = _pythons_with_torch(root, run)
-    print("package: building the wheels", flush=True)
-    _build(root, run, tools, "wheel-torch", out, pythons, archives)
-    _build(root, run, tools, "wheel-plain", out, (), archives,
-           "--config-settings=wheel.py-api=py3")
-    this = "cp" + sysconfig.get_config_var("py_version_nodot")
-    return sorted(out.glob("infold-*.whl"), key=lambda path: this not in path.name)
+    print("package: building the wheel with extensions", flush=True)
+    _build(root, run, tools(root, run), "wheel-torch", out, pythons, archives)
+    (with_extensions,) = out.glob(f"infold-*-{this}-*.whl")
+    return [with_extensions, make_plain(root, out, run)]

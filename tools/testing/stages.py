@@ -141,9 +141,13 @@ class Command(Stage):
 
     command: tuple = ()
     preset: str = ""
+    needs_root: bool = False
 
     def needs(self, context):
         return build_commands(self.preset, self.preset) if self.preset else []
+
+    def skip_reason(self):
+        return "needs root" if self.needs_root and os.geteuid() != 0 else ""
 
     def run(self, context, log, ticker):
         if self.step(context, log, ticker, list(self.command)):

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that share one device, for measurements beside Gloo. All are spawned once, because starting
+PyTorch takes seconds; groups of fewer ranks are among them. Each group exists three times: over
+Gloo, over infold in the host's memory, and over infold with a switch on loopback."""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(FOLDER / "site"))
+os.environ["PYTHONPATH"] = str(FOLDER / "site")
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch.multiprocessing as multiprocessing  # noqa: E402
+
+import infold  # noqa: E402
+
+SIZES = (2, 4)
+GLOO, MEMORY, SWITCH = "gloo", "infold, memory", "infold, switch"
+WAYS = (GLOO, MEMORY, SWITCH)
+TIMEOUT = datetime.timedelta(seconds=60)
+
+
+@contextlib.contextmanager
+def _running_switch():
+    """The address of a switch on loopback."""
+    program = FOLDER / "site" / "infold" / "bin" / "infold"
+    with subprocess.Popen([program, "switch", "--listen", "127.0.0.1:0", "--json"],
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield json.loads(process.stdout.readline())["control"]
+        finally:
+            process.terminate()
+
+
+def _groups(switch):
+    """{(ranks, way): group}. Every rank makes every group."""
+    made = {}
+    for size in SIZES:
+        ranks = list(range(size))
+        made[size, GLOO] = dist.new_group(ranks, backend="gloo", timeout=TIMEOUT)
+        for way, options in ((MEMORY, infold.Options()),
+                             (SWITCH, infold.Options(switches=[switch], sites="switches",
+                                                     shared_memory="off"))):
+            made[size, way] = dist.new_group(ranks, backend="infold", pg_options=options,
+                                             timeout=TIMEOUT)
+    return made
+
+
+def _enter(rank, store, switch, device, body, answers):
+    # As many threads as leave a processor for each driver and for the switch.
+    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // (2 * max(SIZES))))
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
+                            world_size=max(SIZES), timeout=TIMEOUT)
+    groups = _groups(switch)
+    if device == "cuda":
+        torch.cuda.set_device(0)
+    answers[rank] = body(rank, groups, torch.device(device))
+    synchronize(device)
+    dist.destroy_process_group()
+
+
+def run(body, device):
+    """The answers of body(rank, groups, device), in the order of ranks."""
+    with tempfile.TemporaryDirectory() as folder, multiprocessing.Manager() as manager, \
+            _running_switch() as switch:
+        answers = manager.dict()
+        multiprocessing.spawn(
+            _enter, nprocs=max(SIZES),
+            args=(os.path.join(folder, "store"), switch, device, body, answers))
+        return [answers[rank] for rank in range(max(SIZES))]
+
+
+def synchronize(device):
+    if str(device).startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def timed_ms(action, device):
+    """Milliseconds until the action's work is done, on the device too."""
+    synchronize(device)
+    begun = time.perf_counter()
+    action()
+    synchronize(device)
+    return 1e3 * (time.perf_counter() - begun)
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def show(**fields):
+    """A figure. Times get three decimals."""
+    print(json.dumps({name: round(value, 3) if isinstance(value, float) else value
+                      for name, value in fields.items()}), flush=True)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this machine is and can do, found by trying: its processors, GPU, compilers, and whether it
+lets root make a network of namespaces with rates."""
+
+import concurrent.futures
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+
+PROGRAMS = {"cmake": "--version", "ninja": "--version", "g++": "--version", "nvcc": "--version",
+            "ip": "-Version", "tc": "-Version", "ethtool": "--version", "taskset": "--version"}
+SPIN_S = 0.3
+
+
+def _said(*words, timeout_s=60):
+    """Exit status and output. A program that is missing has status 127."""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", check=False, timeout=timeout_s)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 127, str(error)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def _read(path):
+    try:
+        return pathlib.Path(path).read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _version(program, word):
+    if shutil.which(program) is None:
+        return ""
+    found = re.search(r"\d+(\.\d+)+|iproute2-[\w.]+", _said(program, word)[1].split("Build")[0])
+    return found[0] if found else "of unknown version"
+
+
+def _spin(processor):
+    """Loops that one processor makes in a short time."""
+    os.sched_setaffinity(0, {processor})
+    count, end = 0, time.perf_counter() + SPIN_S
+    while time.perf_counter() < end:
+        for _ in range(1000):
+            count += 1
+    return count
+
+
+def processors_worth(processors):
+    """The work of all processors at once, in works of one alone. Hardware threads that share a core
+    and processors that others use show here."""
+    with concurrent.futures.ProcessPoolExecutor(len(processors)) as pool:
+        list(pool.map(_spin, processors))  # the processes exist before the measurement
+        alone = pool.submit(_spin, processors[0]).result()
+        together = sum(pool.map(_spin, processors))
+    return round(together / alone, 2)
+
+
+def _sandbox():
+    if "gVisor" in _said("dmesg")[1]:
+        return "gVisor"
+    return _said("systemd-detect-virt")[1] or "unknown"
+
+
+def _model():
+    found = re.search(r"^model name\s*:\s*(.*)$", _read("/proc/cpuinfo"), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _memory_gib():
+    found = re.search(r"MemTotal:\s+(\d+)", _read("/proc/meminfo"))
+    return round(int(found[1]) / 2**20, 1) if found else 0
+
+
+def _torch():
+    """(torch's version and that of its CUDA, the GPU's name), empty if there is none."""
+    script = ("import torch; print(torch.__version__, torch.version.cuda); "
+              "print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else '')")
+    status, said = _said(sys.executable, "-c", script, timeout_s=120)
+    if status != 0:
+        return "", ""
+    version, _, name = said.partition("\n")
+    return version, name.splitlines()[-1] if name else ""
+
+
+def lab_tool(folder, *words):
+    return _said(sys.executable, str(folder / "tools" / "lab" / "lab.py"), *words, timeout_s=60)
+
+
+def remove_lab(folder, name):
+    """Removes what a killed measurement left."""
+    if os.geteuid() == 0 and shutil.which("ip"):
+        lab_tool(folder, "down", "--name", name)
+
+
+def _lab(folder):
+    """"yes" if a lab with rates works here; otherwise the reason."""
+    # bench compare takes a lock there.
+    if os.geteuid() == 0:
+        os.makedirs("/run/lock", exist_ok=True)
+    status, said = lab_tool(folder, "up", "--name", "infold-probe", "--world", "2", "--rate",
+                            "1gbit", "--congestion", "cubic")
+    if status == 0:
+        status, said = lab_tool(folder, "exec", "--name", "infold-probe", "0", "true")
+    if os.geteuid() == 0:
+        lab_tool(folder, "down", "--name", "infold-probe")
+    return "yes" if status == 0 else said.removeprefix("dev lab: ").partition("\n")[0]
+
+
+def describe(folder, log):
+    processors = sorted(os.sched_getaffinity(0))
+    torch, gpu = _torch()
+    siblings = {_read(f"/sys/devices/system/cpu/cpu{each}/topology/thread_siblings_list")
+                for each in processors} - {""}
+    made = {
+        "system": f"{platform.system()} {platform.release()}, {_distribution()}",
+        "sandbox": _sandbox(),
+        "processor": _model(),
+        "processors": len(processors),
+        "hardware threads of each core, as the kernel says": " ".join(sorted(siblings)),
+        "processors at once do the work of": processors_worth(processors),
+        "memory_gib": _memory_gib(),
+        "python": platform.python_version(),
+        "python_headers": (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists(),
+        "torch": torch,
+        "gpu": gpu,
+        "gpu_link": _said("nvidia-smi", "--query-gpu=driver_version,memory.total,"
+                          "pcie.link.gen.current,pcie.link.width.current",
+                          "--format=csv,noheader")[1].splitlines()[-1] if gpu else "",
+        "programs": {name: _version(name, word) for name, word in PROGRAMS.items()},
+        "lab": _lab(folder),
+    }
+    log.write(f"lscpu:\n{_said('lscpu')[1]}\n")
+    if gpu:
+        log.write(f"nvidia-smi:\n{_said('nvidia-smi')[1]}\n")
+    return made
+
+
+def _distribution():
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)', _read("/etc/os-release"), re.MULTILINE)
+    return found[1] if found else "unknown distribution"

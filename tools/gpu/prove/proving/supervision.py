@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one step as a process group of its own, which ends with its limit. Lines of JSON that it
+prints are its figures, and all other lines go to the log."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+GRACE_S = 5  # after SIGTERM; a lab needs some of it to remove its namespaces
+
+
+def _end(process):
+    """Ends the step's group. The number stays the group's until its leader is waited for."""
+    for number, grace_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(grace_s)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def figures_of(line):
+    """The object of a line of JSON; None for other lines."""
+    if not line.startswith("{"):
+        return None
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _follow(process, lines, end):
+    """Yields the lines until the process has ended or the limit is reached."""
+    while True:
+        try:
+            line = lines.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            return
+        if line is None:
+            return
+        yield line
+
+
+def run_step(step, machine, limit_s, report):
+    report.begin(step.name, step.profile)
+    begun = time.monotonic()
+    words = step.words(machine)
+    report.log_line("$ " + " ".join(words))
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace",
+                               start_new_session=True)
+    lines = queue.Queue()
+
+    def read():
+        for line in process.stdout:
+            lines.put(line.rstrip("\n"))
+        lines.put(None)
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    last = ""
+    try:
+        for line in _follow(process, lines, begun + limit_s):
+            report.log_line(line)
+            if (figure := figures_of(line)) is not None:
+                report.figure(figure)
+            else:
+                last = line.strip() or last
+        late = time.monotonic() - begun >= limit_s
+        if not late:
+            process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        late = True
+    finally:
+        _end(process)
+        reader.join(GRACE_S)
+        if not reader.is_alive():  # otherwise a process that left the group still has the pipe
+            process.stdout.close()
+    if late:
+        report.end("timed out", f"not done after {limit_s} s; last words: {last}")
+    elif process.returncode == 0:
+        report.end("passed", "")
+    else:
+        report.end("failed", f"status {process.returncode}; last words: {last}")
