@@ -7,7 +7,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 #include "python/backend/recipes.h"
 
 namespace infold::pytorch {

@@ -7,7 +7,7 @@
 #include <c10/util/Exception.h>
 #include <torch/csrc/distributed/c10d/Utils.hpp>
 
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 
 namespace infold::pytorch {
 namespace {

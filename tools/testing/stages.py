@@ -9,6 +9,7 @@ from testing import process, report
 
 # Compiling cannot hang, but takes several times as long on a busy machine.
 BUILD_LIMIT_S = 9000
+SKIPPED = 77  # the exit code of a command that this machine cannot run
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -39,9 +40,12 @@ class Stage:
         """Tests what has been built. Returns a Tally. Output goes to the open file."""
         raise NotImplementedError
 
-    def step(self, context, log, ticker, command, **where):
+    def status(self, context, log, ticker, command, **where):
         where = {"cwd": context.root} | where
-        return process.run_logged(command, log, self.limit_s, ticker=ticker, **where) == 0
+        return process.run_logged(command, log, self.limit_s, ticker=ticker, **where)
+
+    def step(self, *arguments, **where):
+        return self.status(*arguments, **where) == 0
 
     def failed(self, what):
         name = f"{self.name}: {what}" if what else self.name
@@ -137,7 +141,8 @@ class Build(Stage):
 
 @dataclasses.dataclass(frozen=True)
 class Command(Stage):
-    """Runs one command, after building a preset if one is named. Exit code 0 passes."""
+    """Runs one command, after building a preset if one is named. Exit code 0 passes. With 77 the
+    command was not possible here, and the last line that it printed says why."""
 
     command: tuple = ()
     preset: str = ""
@@ -150,6 +155,8 @@ class Command(Stage):
         return "needs root" if self.needs_root and os.geteuid() != 0 else ""
 
     def run(self, context, log, ticker):
-        if self.step(context, log, ticker, list(self.command)):
-            return report.Tally(passed=1)
-        return self.failed("")
+        status = self.status(context, log, ticker, list(self.command))
+        if status == SKIPPED:
+            said = (context.logs / f"{self.name}.log").read_text("utf-8", errors="replace")
+            return report.Tally(skips=[(self.name, said.rstrip().rpartition("\n")[2])])
+        return report.Tally(passed=1) if status == 0 else self.failed("")

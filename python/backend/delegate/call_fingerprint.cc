@@ -5,7 +5,7 @@
 
 #include "base/digest.h"
 #include "base/prng.h"
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 
 namespace infold::pytorch {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 
 namespace infold::pytorch {
 

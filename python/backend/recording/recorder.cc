@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/graph_task.h>
 
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {

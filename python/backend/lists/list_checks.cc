@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "python/backend/list_checks.h"
+#include "python/backend/lists/list_checks.h"
 
 #include <c10/util/Exception.h>
 
