@@ -27,7 +27,7 @@ from supervision import figures_of, run_step  # noqa: E402
 
 PATIENCE_S = 60
 BARE = {"processors": 1, "torch": "", "gpu": "", "programs": {}, "python_headers": False,
-        "lab": "needs root", "rehearsal": False}
+        "lab": "needs root", "infold": {"starts": True}, "rehearsal": False}
 
 
 def step(script, limit_s=PATIENCE_S, name="a step"):
@@ -80,7 +80,7 @@ class ProveTest(unittest.TestCase):
         script = ("import subprocess, sys\n"
                   f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
                   "print('{\"child\": %d}' % child.pid, flush=True)\nchild.wait()")
-        with mock.patch("supervision.GRACE_S", 1):
+        with mock.patch("testing.process.GRACE_S", 1):
             run_step(step(script), BARE, 3, self.report)
         self.assertEqual(self.last()["status"], "timed out")
         self.assertIn("not done after 3 s", self.last()["reason"])
@@ -111,6 +111,10 @@ class ProveTest(unittest.TestCase):
         with_torch = BARE | {"torch": "2.11.0"}
         reasons = {each.reason(with_torch) for each in steps.STEPS if each.profile == "gpu"}
         self.assertEqual(reasons, {"no GPU here: torch.cuda.is_available() is False"})
+        with_old_libraries = BARE | {"infold": {"starts": False, "said": "GLIBC_2.36 not found"}}
+        of_cores = {each.reason(with_old_libraries)
+                    for each in steps.STEPS if each.profile == "cores"}
+        self.assertEqual(of_cores, {"infold does not start here: GLIBC_2.36 not found"})
         with_gpu = with_torch | {"gpu": "a GPU"}
         self.assertEqual(steps.STEPS[0].reason(with_gpu), "missing here: cmake, ninja, g++")
 
@@ -154,7 +158,8 @@ class RunTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         (self.folder / "about.json").write_text("{}", "utf-8")
-        shutil.copytree(PROVE / "proving", self.folder / "proving")
+        for name in ("tools/gpu/prove/proving", "tools/testing"):
+            shutil.copytree(ROOT / name, self.folder / name)
         (self.folder / "prove.sh").write_bytes((PROVE / "prove.sh").read_bytes())
 
     def start(self, *words):

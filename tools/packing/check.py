@@ -17,9 +17,11 @@ from packing import image
 
 MIRROR = "http://deb.debian.org/debian"
 HERE = pathlib.Path(__file__).resolve().parent
-# Mounts end with their namespace in every case.
+# Mounts end with their namespace in every case. The root is a mount of its own, as `ip netns exec`
+# expects of any root.
 _ENTER = """set -e
 mount --make-rprivate /
+mount --bind "$ROOT" "$ROOT"
 mount -t proc proc "$ROOT/proc"
 mount -t sysfs sysfs "$ROOT/sys"
 mount -t tmpfs shm "$ROOT/dev/shm"

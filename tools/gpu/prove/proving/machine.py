@@ -13,6 +13,8 @@ import sys
 import sysconfig
 import time
 
+from steps import INFOLD
+
 PROGRAMS = {"cmake": "--version", "ninja": "--version", "g++": "--version", "nvcc": "--version",
             "ip": "-Version", "tc": "-Version", "ethtool": "--version", "taskset": "--version"}
 SPIN_S = 0.3
@@ -65,7 +67,8 @@ def processors_worth(processors):
 def _sandbox():
     if "gVisor" in _said("dmesg")[1]:
         return "gVisor"
-    return _said("systemd-detect-virt")[1] or "unknown"
+    status, said = _said("systemd-detect-virt")
+    return said if status == 0 else "unknown"
 
 
 def _model():
@@ -89,6 +92,12 @@ def _torch():
     return version, name.splitlines()[-1] if name else ""
 
 
+def _infold():
+    """Whether the folder's program starts here. An old C library refuses it with its own words."""
+    status, said = _said(str(INFOLD), "--version")
+    return {"starts": status == 0, "said": said.partition("\n")[0]}
+
+
 def lab_tool(folder, *words):
     return _said(sys.executable, str(folder / "tools" / "lab" / "lab.py"), *words, timeout_s=60)
 
@@ -110,7 +119,8 @@ def _lab(folder):
         status, said = lab_tool(folder, "exec", "--name", "infold-probe", "0", "true")
     if os.geteuid() == 0:
         lab_tool(folder, "down", "--name", "infold-probe")
-    return "yes" if status == 0 else said.removeprefix("dev lab: ").partition("\n")[0]
+    # The kernel's own words come last, after a script that they are about.
+    return "yes" if status == 0 else " ".join(said.removeprefix("dev lab: ").split())[-200:]
 
 
 def describe(folder, log):
@@ -134,6 +144,7 @@ def describe(folder, log):
                           "pcie.link.gen.current,pcie.link.width.current",
                           "--format=csv,noheader")[1].splitlines()[-1] if gpu else "",
         "programs": {name: _version(name, word) for name, word in PROGRAMS.items()},
+        "infold": _infold(),
         "lab": _lab(folder),
     }
     log.write(f"lscpu:\n{_said('lscpu')[1]}\n")

@@ -2,11 +2,8 @@
 """Measures the parts of an all_reduce of CUDA tensors, with 2 and 4 ranks on one GPU: the copy to
 the host, the sum there, the copy back, and the whole call with the time for which the host is
 blocked.
-
-    parts.py [cuda|cpu]
 """
 
-import sys
 import time
 
 import gpu_job
@@ -14,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 PIECE_BYTES = 4 << 20  # as python/backend/staging.cc copies
-BYTES = (1 << 20, 25 << 20, 256 << 20)
+BYTES, BYTES_SMALL = (1 << 20, 25 << 20, 256 << 20), (1 << 20,)
 ROUNDS, WARM_UPS = 7, 2
 
 
@@ -88,17 +85,17 @@ def measure(count, groups, size, device):
     return found
 
 
-def body(rank, groups, device):
+def body(rank, groups, device, small):
     found = {}
     for size in gpu_job.SIZES:
-        for count_bytes in BYTES:
+        for count_bytes in BYTES_SMALL if small else BYTES:
             if rank < size:
                 found[size, count_bytes] = measure(count_bytes // 4, groups, size, device)
     return found
 
 
 def main():
-    answers = gpu_job.run(body, sys.argv[1] if len(sys.argv) > 1 else "cuda")
+    answers = gpu_job.run(body, gpu_job.parse(__doc__))
     for (size, count_bytes), found in answers[0].items():
         common = {"ranks": size, "bytes": count_bytes}
         copies = {key: value for key, value in found.items() if key not in gpu_job.WAYS}

@@ -7,8 +7,9 @@ import pathlib
 import sys
 from collections.abc import Callable
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent
-HERE = FOLDER / "proving"
+HERE = pathlib.Path(__file__).resolve().parent
+# The folder that travels. It has the paths of the repository, so that this is also its root.
+FOLDER = HERE.parents[3]
 INFOLD = FOLDER / "site" / "infold" / "bin" / "infold"
 PROFILES = ("gpu", "cores")
 # A profile ends by then. The last steps get less time, or none.
@@ -41,6 +42,11 @@ class Step:
     reason: Callable  # why the machine cannot run it; empty if it can
 
 
+def needs_infold(machine):
+    return "" if machine["infold"]["starts"] else (
+        f"infold does not start here: {machine['infold']['said']}")
+
+
 def needs_gpu(machine):
     if not machine["torch"]:
         return "python3 has no torch"
@@ -59,17 +65,21 @@ def needs_compiler(machine):
 
 
 def needs_backend(machine):
-    if reason := needs_gpu(machine):
+    if reason := needs_gpu(machine) or needs_infold(machine):
         return reason
     extensions = (FOLDER / "site" / "infold").glob("torch_*/_c*.so")
     return "" if any(extensions) else "the backend was not compiled"
 
 
 def needs_lab(machine):
+    if reason := needs_infold(machine):
+        return reason
     return "" if machine["lab"] == "yes" else f"no lab here: {machine['lab']}"
 
 
 def needs_two_processors(machine):
+    if reason := needs_infold(machine):
+        return reason
     return "" if machine["processors"] >= 2 else "it needs two processors"
 
 

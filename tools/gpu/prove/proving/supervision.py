@@ -3,26 +3,18 @@
 prints are its figures, and all other lines go to the log."""
 
 import json
-import os
 import queue
-import signal
 import subprocess
+import sys
 import threading
 import time
 
-GRACE_S = 5  # after SIGTERM; a lab needs some of it to remove its namespaces
+from steps import FOLDER
 
+sys.path.append(str(FOLDER / "tools"))
+from testing import process as processes  # noqa: E402
 
-def _end(process):
-    """Ends the step's group. The number stays the group's until its leader is waited for."""
-    for number, grace_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, None)):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(grace_s)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
+GRACE_S = 5  # between the end of a step's output and its own
 
 
 def figures_of(line):
@@ -77,7 +69,7 @@ def run_step(step, machine, limit_s, report):
     except subprocess.TimeoutExpired:
         late = True
     finally:
-        _end(process)
+        processes.stop_group(process)
         reader.join(GRACE_S)
         if not reader.is_alive():  # otherwise a process that left the group still has the pipe
             process.stdout.close()

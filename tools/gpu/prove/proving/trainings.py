@@ -3,8 +3,6 @@
 losses must equal those of the same training on the CPU, within TOLERANCE, and the ranks' parameters
 must be equal to the bit. Then measures steps: over Gloo, over infold in memory, and over infold
 with a switch.
-
-    trainings.py [cuda|cpu]
 """
 
 import contextlib
@@ -19,8 +17,9 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS = 8
-TIMED_STEPS, WARM_UPS = 15, 3
+STEPS, STEPS_SMALL = 8, 2
+TIMED_STEPS, TIMED_STEPS_SMALL = 15, 1
+WARM_UPS = 3
 # Of losses near 2.3 and 6.9. A GPU's kernels add in another order than the CPU's, which moves a sum
 # by some 2^-24 of its terms' sizes, and eight steps let the difference grow a hundred times.
 TOLERANCE = 2e-3
@@ -92,8 +91,8 @@ class Training:
         self.optimizer.step()
         return loss
 
-    def losses(self):
-        return [self.step(number).item() for number in range(STEPS)]
+    def losses(self, steps):
+        return [self.step(number).item() for number in range(steps)]
 
     def digest(self):
         hashed = hashlib.sha256()
@@ -101,39 +100,40 @@ class Training:
             hashed.update(tensor.detach().cpu().numpy().tobytes())
         return hashed.hexdigest()
 
-    def times_ms(self, synchronized):
+    def times_ms(self, timed, synchronized):
         """Medians of a step, and of the host's time in backward()."""
         scope = contextlib.nullcontext() if synchronized else self.model.no_sync()
         with scope:
             steps = [gpu_job.timed_ms(lambda: self.step(0), self.device)
-                     for _ in range(WARM_UPS + TIMED_STEPS)]
-        return (gpu_job.median(steps[WARM_UPS:]),
-                gpu_job.median(self.backward_ms[-TIMED_STEPS:]))
+                     for _ in range(WARM_UPS + timed)]
+        return gpu_job.median(steps[WARM_UPS:]), gpu_job.median(self.backward_ms[-timed:])
 
 
-def measure(name, group, rank, device):
-    step_ms, backward_ms = Training(name, group, rank, device).times_ms(True)
-    alone_ms, backward_alone_ms = Training(name, group, rank, device).times_ms(False)
+def measure(timed, *which):
+    step_ms, backward_ms = Training(*which).times_ms(timed, True)
+    alone_ms, backward_alone_ms = Training(*which).times_ms(timed, False)
     return {"step_ms": step_ms, "step_without_sums_ms": alone_ms,
             "host_in_backward_ms": backward_ms,
             "host_in_backward_without_sums_ms": backward_alone_ms}
 
 
-def body(rank, groups, device):
+def body(rank, groups, device, small):
     """{(model, ranks, way): what this rank found}. On the CPU the way is "cpu"."""
+    steps, timed = (STEPS_SMALL, TIMED_STEPS_SMALL) if small else (STEPS, TIMED_STEPS)
     found = {}
     for name in MODELS:
         for size in gpu_job.SIZES:
             if rank >= size:
                 continue
             on_cpu = Training(name, groups[size, gpu_job.MEMORY], rank, torch.device("cpu"))
-            found[name, size, "cpu"] = {"losses": on_cpu.losses()}
+            found[name, size, "cpu"] = {"losses": on_cpu.losses(steps)}
             for way in gpu_job.WAYS:
-                training = Training(name, groups[size, way], rank, device)
-                found[name, size, way] = {"losses": training.losses(),
+                which = (name, groups[size, way], rank, device)
+                training = Training(*which)
+                found[name, size, way] = {"losses": training.losses(steps),
                                           "digest": training.digest()}
                 del training
-                found[name, size, way] |= measure(name, groups[size, way], rank, device)
+                found[name, size, way] |= measure(timed, *which)
     return found
 
 
@@ -153,7 +153,7 @@ def judge(answers, name, size, way):
 
 
 def main():
-    answers = gpu_job.run(body, sys.argv[1] if len(sys.argv) > 1 else "cuda")
+    answers = gpu_job.run(body, gpu_job.parse(__doc__))
     right = [judge(answers, name, size, way) for name in MODELS for size in gpu_job.SIZES
              for way in gpu_job.WAYS]
     if not all(right):
