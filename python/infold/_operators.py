@@ -41,7 +41,11 @@ class Operators:
         """The outermost operators of each thread: name, begin and end, in nanoseconds."""
         if self._profiler is None:
             return []
-        self._profiler.stop()
+        try:
+            self._profiler.stop()
+        except RuntimeError as error:  # some releases of torch notice another profiler here
+            _warn(f"another profiler began in the recording: {error}")
+            return []
         events = self._profiler.events()
         seen_us = sorted((event.time_range.start, event.time_range.end) for event in events
                          if event.name == _MARK)

@@ -22,9 +22,16 @@ def groups_of(model):
     found = {}
     for module in model.modules() if isinstance(model, torch.nn.Module) else ():
         if isinstance(module, FSDPModule):
-            for group in module._get_fsdp_state()._fsdp_param_groups:
+            for group in _groups_of_state(module._get_fsdp_state()):
                 found.setdefault(id(group), (module, group))
     return list(found.values())
+
+
+def _groups_of_state(state):
+    """In torch 2.11 a module has one group at most."""
+    if hasattr(state, "_fsdp_param_groups"):
+        return state._fsdp_param_groups
+    return [state._fsdp_param_group] if state._fsdp_param_group else []
 
 
 def register(model, groups, compressor):
@@ -95,9 +102,17 @@ class AveragedShards:
             raise ValueError(
                 f"infold: FSDP passes gradients of {columns} elements for each rank, and the "
                 f"parameters {', '.join(each.name for each in parts)} have {end}. Some have no "
-                "gradient in this step, and FSDP does not say which; call "
-                "model.set_reduce_scatter_unused_params(True), which gives them zeros")
+                f"gradient in this step, and FSDP does not say which; {_zeros_for_unused()}")
         return parts
+
+
+def _zeros_for_unused():
+    """The remedy for parameters without a gradient. FSDP of torch 2.11 cannot give them zeros."""
+    from torch.distributed.fsdp import FSDPModule
+    if hasattr(FSDPModule, "set_reduce_scatter_unused_params"):
+        return "call model.set_reduce_scatter_unused_params(True), which gives them zeros"
+    return ("freeze them with requires_grad_(False), or take torch 2.13 or later, where "
+            "model.set_reduce_scatter_unused_params(True) gives them zeros")
 
 
 class _Part:

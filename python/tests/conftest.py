@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import older_torch
 import pytest
 import ranks
+
+older_torch.adapt()
 
 
 @pytest.fixture(scope="session", params=[0, 1, 2], ids=["no_switch", "one_switch", "two_switches"])
