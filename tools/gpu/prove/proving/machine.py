@@ -59,7 +59,7 @@ def processors_worth(processors):
     and processors that others use show here."""
     with concurrent.futures.ProcessPoolExecutor(len(processors)) as pool:
         list(pool.map(_spin, processors))  # the processes exist before the measurement
-        alone = pool.submit(_spin, processors[0]).result()
+        alone = max(pool.submit(_spin, processors[0]).result() for _ in range(3))
         together = sum(pool.map(_spin, processors))
     return round(together / alone, 2)
 

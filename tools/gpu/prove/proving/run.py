@@ -8,7 +8,8 @@ cores  sums 25 MiB over 4 and 8 ranks and a switch, a processor each, beside Glo
 
 Without a profile: both. A profile takes 5 minutes at most and needs no network. Figures go to
 prove.json and all output to prove.log, as they come; a step that fails does not stop the next. The
-step "cores" makes network namespaces and needs root for that. docs/benchmarks/gpu.md has more.
+profile "cores" makes network namespaces, for which it needs root. docs/benchmarks/gpu.md in
+infold's repository has more.
 """
 
 import argparse

@@ -47,16 +47,18 @@ def needs_infold(machine):
         f"infold does not start here: {machine['infold']['said']}")
 
 
+def needs_torch(machine):
+    return "" if machine["torch"] else "python3 has no torch"
+
+
 def needs_gpu(machine):
-    if not machine["torch"]:
-        return "python3 has no torch"
-    if not machine["gpu"]:
-        return "no GPU here: torch.cuda.is_available() is False"
-    return ""
+    if reason := needs_torch(machine):
+        return reason
+    return "" if machine["gpu"] else "no GPU here: torch.cuda.is_available() is False"
 
 
 def needs_compiler(machine):
-    if reason := needs_gpu(machine):
+    if reason := needs_torch(machine) or needs_infold(machine):
         return reason
     missing = [name for name in ("cmake", "ninja", "g++") if not machine["programs"].get(name)]
     if missing:
