@@ -27,7 +27,7 @@ from supervision import figures_of, run_step  # noqa: E402
 
 PATIENCE_S = 60
 BARE = {"processors": 1, "torch": "", "gpu": "", "programs": {}, "python_headers": False,
-        "lab": "needs root", "infold": {"starts": True}, "rehearsal": False}
+        "pytest": False, "lab": "needs root", "infold": {"starts": True}, "rehearsal": False}
 
 
 def step(script, limit_s=PATIENCE_S, name="a step"):

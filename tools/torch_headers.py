@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -29,8 +30,6 @@ SKIPPED = 77
 BLOCK_BYTES = 1 << 20
 PATIENCE_S = 60
 HEADERS = ("torch/include/", ".h", ".hpp", ".cuh")
-# As python/backend/CMakeLists.txt compiles on few processors.
-BATCH = 6
 
 
 class RemoteFile(io.RawIOBase):
@@ -92,26 +91,29 @@ def wheel_of(release):
 def fetch(release):
     """The folder with the headers."""
     folder = ROOT / "build" / "torch-headers" / release
+    include = folder / "torch" / "include"
     if (folder / "complete").exists():
-        return folder / "torch" / "include"
+        return include
     shutil.rmtree(folder, ignore_errors=True)
     with zipfile.ZipFile(io.BufferedReader(RemoteFile(*wheel_of(release)), 1 << 16)) as wheel:
         start, *ends = HEADERS
         wheel.extractall(folder, [name for name in wheel.namelist()
                                   if name.startswith(start) and name.endswith(tuple(ends))])
     (folder / "complete").touch()
-    return folder / "torch" / "include"
+    return include
 
 
-def compile_batch(headers, sources):
-    """The compiler's complaints about these files as one; empty if there are none."""
-    text = "".join(f'#include "{path}"\n' for path in sources)
-    words = ["g++", "-std=c++20", "-fsyntax-only", "-w", "-DTORCH_EXTENSION_NAME=_c",
+def compile_alone(headers, folder, source):
+    """The compiler's complaints about one file, empty if there are none. Each file is compiled
+    alone, as on a machine with many processors. A compiler cache spares the next run the time."""
+    launcher = ["ccache"] if shutil.which("ccache") else []
+    folders = (headers, headers / "torch/csrc/api/include", sysconfig.get_path("include"))
+    words = [*launcher, "g++", "-std=c++20", "-O0", "-w", "-DTORCH_EXTENSION_NAME=_c",
              "-DUSE_C10D_GLOO", "-Isrc", "-Iinclude", "-I.",
-             *(f"-isystem{path}" for path in (headers, headers / "torch/csrc/api/include",
-                                              sysconfig.get_path("include"))),
-             "-xc++", "-"]
-    done = subprocess.run(words, cwd=ROOT, input=text, capture_output=True, text=True, check=False)
+             *(word for each in folders for word in ("-isystem", each)),
+             "-c", source, "-o", pathlib.Path(folder, "-".join(source.parts) + ".o")]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False,
+                          env=os.environ | {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"})
     return done.stderr if done.returncode != 0 else ""
 
 
@@ -127,9 +129,9 @@ def main():
         return SKIPPED
     sources = [path.relative_to(ROOT) for path in
                sorted((ROOT / "python" / "backend").rglob("*.cc"))]
-    batches = [sources[first:first + BATCH] for first in range(0, len(sources), BATCH)]
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        complaints = list(pool.map(functools.partial(compile_batch, headers), batches))
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        complaints = list(pool.map(functools.partial(compile_alone, headers, folder), sources))
     for complaint in filter(None, complaints):
         print(complaint)
     if any(complaints):

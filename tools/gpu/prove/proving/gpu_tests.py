@@ -5,7 +5,6 @@ the names of cases that failed."""
 import importlib.util
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +13,7 @@ from steps import FOLDER, INFOLD
 
 TESTS = FOLDER / "python" / "tests"
 AT_ONCE_MAX = 6  # each case has two ranks, and all share the GPU
+CASE_LIMIT_S = 60  # where pytest can limit a case; a case takes some ten seconds
 
 
 def outcome_of(case):
@@ -39,23 +39,26 @@ def main():
     junit.parent.mkdir(exist_ok=True)
     at_once = max(1, min(AT_ONCE_MAX, len(os.sched_getaffinity(0)) // 2))
     parallel = ["-n", str(at_once)] if importlib.util.find_spec("xdist") else []
+    limit = ["--timeout", str(CASE_LIMIT_S), "--timeout-method", "thread"]
+    limit = limit if importlib.util.find_spec("pytest_timeout") else []
     # The overlap with backward is measured with the GPU to itself, after the others.
     alone = "test_network_and_backward_overlap"
     status = 0
     for words in ([*parallel, "-k", f"not {alone}"], ["-k", alone]):
+        junit.unlink(missing_ok=True)
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA", "--tb=short",
-             "--junitxml", str(junit), *words, "gpu_test.py"], cwd=TESTS, check=False,
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-v", "-rA", "--tb=short",
+             "--junitxml", str(junit), *limit, *words, "gpu_test.py"], cwd=TESTS, check=False,
             stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": str(FOLDER / "site"), "INFOLD_BINARY": str(INFOLD)})
-        print(json.dumps({"what": "gpu_test.py", "cases_at_once": at_once if parallel else 1,
+        if not junit.exists():
+            sys.exit(f"pytest ended with status {done.returncode} before the first case")
+        print(json.dumps({"what": "gpu_test.py",
+                          "cases_at_once": at_once if "-n" in words else 1,
                           **counts_of(junit)}), flush=True)
         status = status or done.returncode
-        parallel = []
     return status
 
 
 if __name__ == "__main__":
-    if not pathlib.Path(TESTS / "gpu_test.py").exists():
-        sys.exit("gpu_test.py is missing from the folder")
     sys.exit(main())

@@ -3,6 +3,7 @@
 lets root make a network of namespaces with rates."""
 
 import concurrent.futures
+import importlib.util
 import os
 import pathlib
 import platform
@@ -138,6 +139,7 @@ def describe(folder, log):
         "memory_gib": _memory_gib(),
         "python": platform.python_version(),
         "python_headers": (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists(),
+        "pytest": importlib.util.find_spec("pytest") is not None,
         "torch": torch,
         "gpu": gpu,
         "gpu_link": _said("nvidia-smi", "--query-gpu=driver_version,memory.total,"

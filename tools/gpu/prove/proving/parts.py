@@ -86,26 +86,24 @@ def measure(count, groups, size, device):
 
 
 def body(rank, groups, device, small):
-    found = {}
     for size in gpu_job.SIZES:
         for count_bytes in BYTES_SMALL if small else BYTES:
             if rank < size:
-                found[size, count_bytes] = measure(count_bytes // 4, groups, size, device)
-    return found
+                found = measure(count_bytes // 4, groups, size, device)
+            if rank == 0:
+                show(found, size, count_bytes)
 
 
-def main():
-    answers = gpu_job.run(body, gpu_job.parse(__doc__))
-    for (size, count_bytes), found in answers[0].items():
-        common = {"ranks": size, "bytes": count_bytes}
-        copies = {key: value for key, value in found.items() if key not in gpu_job.WAYS}
-        rates = {name.replace("_ms", "_GB_per_s"): count_bytes / 1e6 / copies[name]
-                 for name in ("to_host_ms", "to_device_ms")}
-        gpu_job.show(what="copies", **common, **copies, **rates)
-        for way in gpu_job.WAYS:
-            gpu_job.show(what="all_reduce", way=way, **common, **found[way],
-                         GB_per_s=count_bytes / 1e6 / found[way]["whole_ms"])
+def show(found, size, count_bytes):
+    common = {"ranks": size, "bytes": count_bytes}
+    copies = {key: value for key, value in found.items() if key not in gpu_job.WAYS}
+    rates = {name.replace("_ms", "_GB_per_s"): count_bytes / 1e6 / copies[name]
+             for name in ("to_host_ms", "to_device_ms")}
+    gpu_job.show(what="copies", **common, **copies, **rates)
+    for way in gpu_job.WAYS:
+        gpu_job.show(what="all_reduce", way=way, **common, **found[way],
+                     GB_per_s=count_bytes / 1e6 / found[way]["whole_ms"])
 
 
 if __name__ == "__main__":
-    main()
+    gpu_job.run(body, gpu_job.parse(__doc__))

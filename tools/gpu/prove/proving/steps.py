@@ -73,6 +73,12 @@ def needs_backend(machine):
     return "" if any(extensions) else "the backend was not compiled"
 
 
+def needs_pytest(machine):
+    if reason := needs_backend(machine):
+        return reason
+    return "" if machine["pytest"] else "python3 has no pytest"
+
+
 def needs_lab(machine):
     if reason := needs_infold(machine):
         return reason
@@ -116,7 +122,7 @@ def processor_time(machine):
 
 STEPS = (
     Step("compile the backend", "gpu", 200, program("backend.py"), needs_compiler),
-    Step("gpu_test.py", "gpu", 160, program("gpu_tests.py"), needs_backend),
+    Step("gpu_test.py", "gpu", 160, program("gpu_tests.py"), needs_pytest),
     Step("trainings", "gpu", 120, program("trainings.py"), needs_backend),
     Step("parts of an all_reduce", "gpu", 90, program("parts.py"), needs_backend),
     Step("1 Gbit/s", "cores", 150, compare("1gbit", "1500"), needs_lab),

@@ -3,6 +3,7 @@
 prints are its figures, and all other lines go to the log."""
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -46,7 +47,8 @@ def run_step(step, machine, limit_s, report):
     report.log_line("$ " + " ".join(words))
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True)
+                               start_new_session=True,
+                               env=os.environ | {"PYTHONUNBUFFERED": "1"})
     lines = queue.Queue()
 
     def read():

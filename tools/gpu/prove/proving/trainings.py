@@ -6,6 +6,7 @@ with a switch.
 """
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import sys
@@ -17,9 +18,16 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS, STEPS_SMALL = 8, 2
-TIMED_STEPS, TIMED_STEPS_SMALL = 15, 1
-WARM_UPS = 3
+@dataclasses.dataclass(frozen=True)
+class Lengths:
+    """Steps whose losses are compared, steps before the measured ones, and these."""
+
+    compared: int
+    warm_ups: int
+    timed: int
+
+
+FULL, SMALL = Lengths(8, 3, 15), Lengths(2, 0, 1)
 # Of losses near 2.3 and 6.9. A GPU's kernels add in another order than the CPU's, which moves a sum
 # by some 2^-24 of its terms' sizes, and eight steps let the difference grow a hundred times.
 TOLERANCE = 2e-3
@@ -100,53 +108,55 @@ class Training:
             hashed.update(tensor.detach().cpu().numpy().tobytes())
         return hashed.hexdigest()
 
-    def times_ms(self, timed, synchronized):
+    def times_ms(self, lengths, synchronized):
         """Medians of a step, and of the host's time in backward()."""
         scope = contextlib.nullcontext() if synchronized else self.model.no_sync()
         with scope:
             steps = [gpu_job.timed_ms(lambda: self.step(0), self.device)
-                     for _ in range(WARM_UPS + timed)]
-        return gpu_job.median(steps[WARM_UPS:]), gpu_job.median(self.backward_ms[-timed:])
+                     for _ in range(lengths.warm_ups + lengths.timed)]
+        return tuple(gpu_job.median(each[lengths.warm_ups:]) for each in (steps, self.backward_ms))
 
 
-def measure(timed, *which):
-    step_ms, backward_ms = Training(*which).times_ms(timed, True)
-    alone_ms, backward_alone_ms = Training(*which).times_ms(timed, False)
-    return {"step_ms": step_ms, "step_without_sums_ms": alone_ms,
-            "host_in_backward_ms": backward_ms,
-            "host_in_backward_without_sums_ms": backward_alone_ms}
+def measure(size, way, lengths, *which):
+    """All ranks measure, and rank 0 prints its figures at once."""
+    name, _, rank, _ = which
+    step_ms, backward_ms = Training(*which).times_ms(lengths, True)
+    alone_ms, backward_alone_ms = Training(*which).times_ms(lengths, False)
+    if rank == 0:
+        gpu_job.show(what="steps", model=name, ranks=size, way=way, step_ms=step_ms,
+                     step_without_sums_ms=alone_ms, host_in_backward_ms=backward_ms,
+                     host_in_backward_without_sums_ms=backward_alone_ms)
 
 
 def body(rank, groups, device, small):
     """{(model, ranks, way): what this rank found}. On the CPU the way is "cpu"."""
-    steps, timed = (STEPS_SMALL, TIMED_STEPS_SMALL) if small else (STEPS, TIMED_STEPS)
+    lengths = SMALL if small else FULL
     found = {}
     for name in MODELS:
         for size in gpu_job.SIZES:
             if rank >= size:
                 continue
             on_cpu = Training(name, groups[size, gpu_job.MEMORY], rank, torch.device("cpu"))
-            found[name, size, "cpu"] = {"losses": on_cpu.losses(steps)}
+            found[name, size, "cpu"] = {"losses": on_cpu.losses(lengths.compared)}
             for way in gpu_job.WAYS:
                 which = (name, groups[size, way], rank, device)
                 training = Training(*which)
-                found[name, size, way] = {"losses": training.losses(steps),
+                found[name, size, way] = {"losses": training.losses(lengths.compared),
                                           "digest": training.digest()}
                 del training
-                found[name, size, way] |= measure(timed, *which)
+                measure(size, way, lengths, *which)
     return found
 
 
 def judge(answers, name, size, way):
-    """Prints the row of one training, and returns whether it is right."""
+    """Prints the losses of one training, and returns whether they are right."""
     of_ranks = [answers[rank][name, size, way] for rank in range(size)]
     difference = max(abs(here - there) for rank in range(size)
                      for here, there in zip(of_ranks[rank]["losses"],
                                             answers[rank][name, size, "cpu"]["losses"],
                                             strict=True))
     equal = len({each["digest"] for each in of_ranks}) == 1
-    first = {key: value for key, value in of_ranks[0].items() if key not in ("losses", "digest")}
-    gpu_job.show(what="training", model=name, ranks=size, way=way, **first,
+    gpu_job.show(what="losses", model=name, ranks=size, way=way,
                  first_loss=of_ranks[0]["losses"][0], last_loss=of_ranks[0]["losses"][-1],
                  largest_difference_to_the_cpu=f"{difference:.2e}", ranks_equal=equal)
     return equal and difference <= TOLERANCE
