@@ -142,6 +142,13 @@ class ProveTest(unittest.TestCase):
         worth = machines.processors_worth(sorted(os.sched_getaffinity(0))[:2])
         self.assertGreater(worth, 0)
 
+    def test_warnings_of_torch_are_no_gpu(self):
+        said = '{"torch": "2.11.0", "cuda": "13.0", "gpu": ""}\nUserWarning: CUDA initialization'
+        with mock.patch.object(machines, "_said", return_value=(0, said)):
+            self.assertEqual(machines._torch(), ("2.11.0, CUDA 13.0", ""))
+        with mock.patch.object(machines, "_said", return_value=(1, "No module named 'torch'")):
+            self.assertEqual(machines._torch(), ("", ""))
+
     def test_the_source_says_how_the_folder_is_made(self):
         said = subprocess.run(["bash", PROVE / "prove.sh"], capture_output=True, text=True,
                               check=False)

@@ -4,6 +4,7 @@ lets root make a network of namespaces with rates."""
 
 import concurrent.futures
 import importlib.util
+import json
 import os
 import pathlib
 import platform
@@ -56,8 +57,8 @@ def _spin(processor):
 
 
 def processors_worth(processors):
-    """The work of all processors at once, in works of one alone. Hardware threads that share a core
-    and processors that others use show here."""
+    """How many times the work of one processor all of them do at once. The figure falls where
+    hardware threads share a core, and where others use the processors."""
     with concurrent.futures.ProcessPoolExecutor(len(processors)) as pool:
         list(pool.map(_spin, processors))  # the processes exist before the measurement
         alone = max(pool.submit(_spin, processors[0]).result() for _ in range(3))
@@ -83,14 +84,17 @@ def _memory_gib():
 
 
 def _torch():
-    """(torch's version and that of its CUDA, the GPU's name), empty if there is none."""
-    script = ("import torch; print(torch.__version__, torch.version.cuda); "
-              "print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else '')")
-    status, said = _said(sys.executable, "-c", script, timeout_s=120)
-    if status != 0:
-        return "", ""
-    version, _, name = said.partition("\n")
-    return version, name.splitlines()[-1] if name else ""
+    """torch's version and the GPU's name; a text is empty if there is none. torch may also print
+    warnings."""
+    script = ("import json, torch; has = torch.cuda.is_available(); "
+              "print(json.dumps({'torch': torch.__version__, 'cuda': torch.version.cuda, "
+              "'gpu': torch.cuda.get_device_name(0) if has else ''}))")
+    _, said = _said(sys.executable, "-c", script, timeout_s=120)
+    for line in said.splitlines():
+        if line.startswith("{"):
+            found = json.loads(line)
+            return f"{found['torch']}, CUDA {found['cuda']}", found["gpu"]
+    return "", ""
 
 
 def _infold():

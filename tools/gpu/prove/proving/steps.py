@@ -28,7 +28,7 @@ class Size:
 
 
 FULL = Size("25MiB", "3", "4", "15")
-# Of a rehearsal, which shows that a step runs. Its figures say nothing, so it may take any time.
+# A rehearsal shows that a step runs. Its figures say nothing, so it may take any time.
 SMALL = Size("1MiB", "1", "1", "1")
 REHEARSAL_LIMIT_S = 1800
 
