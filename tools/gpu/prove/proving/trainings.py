@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+
 @dataclasses.dataclass(frozen=True)
 class Lengths:
     """Steps whose losses are compared, steps before the measured ones, and these."""
