@@ -221,7 +221,7 @@ def a_job_comes_back_to_a_switch_that_was_killed(binary):
         with network(2), Network(binary) as job:
             switch, _ = job.start_xdp(ports(2), *words)
             ranks = job.start_ranks(2, "bench", "allreduce", "--bytes", "64,4000000",
-                                    "--iterations", "30", "--check")
+                                    "--iterations", "30", "--check", "--deadline", "50")
             wait_for_sums(ranks[0])
             switch.kill()
             switch.wait(PATIENCE)
