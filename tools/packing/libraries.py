@@ -2,6 +2,7 @@
 """Archives that wheels contain in place of Debian's shared libraries: packaging/libraries, built
 from the sources of Debian's packages in the installed versions."""
 
+import functools
 import pathlib
 import re
 import shutil
@@ -46,6 +47,7 @@ def _fetch(folder, run):
     stamp.write_text("\n".join(wanted), "utf-8")
 
 
+@functools.cache
 def build(root, run):
     """The folder that INFOLD_STATIC names."""
     sources, out = root / "build" / "packages" / "sources", root / "build" / "libraries"

@@ -25,7 +25,7 @@ HERE = "tools/gpu/prove"
 BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py")
 TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py", "python/tests/ranks.py",
          "python/tests/models.py", "tests/network/processes.py")
-# Of the build of the plain wheel, in the order of their dependence.
+# The build of the plain wheel makes these. Each needs some of those after it.
 ARCHIVES = ("src/io/libinfold_io.a", "src/trace/libinfold_trace.a", "src/status/libinfold_status.a",
             "src/core/libinfold_core.a", "src/base/libinfold_base.a",
             "proto/libinfold_chakra_proto.a")

@@ -2,6 +2,7 @@
 """Wheels that need no compiler and no Debian package. One is for this Python, with an extension for
 each available release of torch. One is for every Python, without an extension."""
 
+import functools
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ OTHER_TORCH = ("2.11", "2.14")
 OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
 
 
+@functools.cache
 def tools(root, run):
     """The Python that has the tools, which lie beside it."""
     venv = root / "build" / "packages" / "tools"

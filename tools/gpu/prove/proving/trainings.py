@@ -29,8 +29,8 @@ class Lengths:
 
 
 FULL, SMALL = Lengths(8, 3, 15), Lengths(2, 0, 1)
-# Of losses near 2.3 and 6.9. A GPU's kernels add in another order than the CPU's, which moves a sum
-# by some 2^-24 of its terms' sizes, and eight steps let the difference grow a hundred times.
+# The losses are near 2.3 and 6.9. A GPU's kernels add in another order than the CPU's, which
+# changes a sum by about 2^-24 of its terms. Eight steps let that difference grow a hundred times.
 TOLERANCE = 2e-3
 CLASSES, WORDS, WIDTH, LENGTH = 10, 1000, 384, 64
 
