@@ -7,6 +7,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <pybind11/pybind11.h>
 
 namespace infold::pytorch {
 namespace {
@@ -19,13 +20,17 @@ c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// Older versions of torch lack is_capturing().
+// Older versions of torch answer this in Python only, and for the current stream.
 template <typename Stream>
 bool is_captured(const Stream& stream) {
   if constexpr (requires { stream.is_capturing(); }) {
     return stream.is_capturing();
   } else {
-    return false;
+    if (stream.device_type() != c10::DeviceType::CUDA) return false;
+    const c10::DeviceGuard on_device(stream.device());
+    const pybind11::gil_scoped_acquire interpreter;
+    const auto torch_cuda = pybind11::module_::import("torch.cuda");
+    return torch_cuda.attr("is_current_stream_capturing")().template cast<bool>();
   }
 }
 
