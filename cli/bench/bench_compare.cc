@@ -85,7 +85,7 @@ class BenchCompare final : public Command {
         "--one-host", wanted_.one_host,
         "Run all ranks on this host, without a lab and root; infold sums in shared memory");
     options.flag("--apart", wanted_.apart,
-                 "Keep each rank, and the switch, on a processor of its own");
+                 "Keep each rank on a processor of its own, and the switch on those that are left");
     options.text(
         "--rate", wanted_.rate,
         "Rate of each link in each direction, 1mbit or more; none for links without a limit");

@@ -49,9 +49,9 @@ struct Conditions {
   std::vector<std::uint64_t> bytes{4, 4096, 65536, 1048576, 26214400};
   std::vector<Implementation> implementations;  // in the order of the table
   bool one_host = false;                        // all ranks on this one, without links
-  bool apart = false;                           // each rank and the switch on its own processor
-  std::string rate = "100mbit";                 // as the lab takes it
-  double bits_per_second = 0;                   // the same, 0 for unshaped
+  bool apart = false;            // a processor for each rank, the others for a switch
+  std::string rate = "100mbit";  // as the lab takes it
+  double bits_per_second = 0;    // the same, 0 for unshaped
   std::uint32_t mtu = 1500;
   double loss = 0;
   std::string congestion = "cubic";

@@ -30,10 +30,11 @@ void add_zeros(const SumJob& job, Words& words) {
 
 // Starts a switch on the host and returns its address.
 std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
-                       const std::string& host) {
+                       const std::string& host, std::size_t threads) {
   const std::string address = fmt::format("{}:{}", host, kSwitchPort);
-  launch.daemons.push_back(lab.at(
-      node, {lab.places().infold, "switch", "--listen", address, "--json", "--log-level", "warn"}));
+  launch.daemons.push_back(
+      lab.at(node, {lab.places().infold, "switch", "--listen", address, "--threads",
+                    fmt::format("{}", threads), "--json", "--log-level", "warn"}));
   return address;
 }
 
@@ -96,10 +97,10 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
   std::vector<std::string> switches;
   if (places.on_switch) {
     const std::string host = lab.has_links() ? kSwitchHost : lab.address(0);
-    switches.push_back(add_switch(lab, launch, kSwitchNode, host));
+    switches.push_back(add_switch(lab, launch, kSwitchNode, host, places.switch_threads));
   }
   for (const std::uint64_t host : places.hosts) {
-    switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host)));
+    switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host), 1));
   }
   Words where = {"--rendezvous", fmt::format("{}:{}", lab.address(0), kMeetingPort), "--sites",
                  "workers"};

@@ -30,7 +30,8 @@ struct SumJob {
 
 // The places where infold makes sums.
 struct SumPlaces {
-  bool on_switch = false;            // a switch in the path
+  bool on_switch = false;  // a switch in the path
+  std::size_t switch_threads = 1;
   std::vector<std::uint64_t> hosts;  // dedicated aggregators on hosts of their own
   bool on_workers = false;
   unsigned switch_weight = 1;  // used where switches and workers both sum
