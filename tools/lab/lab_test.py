@@ -159,9 +159,13 @@ def behind_later_ones(numbers):
 
 def kernel_rates(node):
     """The rate to which the kernel shapes each device of a host, in bits per second."""
-    listed = json.loads(subprocess.run(["tc", "-n", f"{NAME}-{node}", "-j", "qdisc", "show"],
-                                       check=True, capture_output=True).stdout)
-    return {q["dev"]: q["options"]["rate"] * 8 for q in listed if q["kind"] == "tbf"}
+    def tc(*words):
+        return subprocess.run(["tc", "-n", f"{NAME}-{node}", *words], check=True, text=True,
+                              capture_output=True).stdout
+    shaped = [q["dev"] for q in json.loads(tc("-j", "qdisc", "show")) if q["kind"] == "htb"]
+    classes = {dev: tc("class", "show", "dev", dev) for dev in shaped}
+    return {dev: links.parse_rate(re.search(r" rate (\S+) ", said)[1])
+            for dev, said in classes.items()}
 
 
 def counters(rank, direction):
@@ -370,7 +374,10 @@ class NumbersTest(unittest.TestCase):
         slow = links.Bucket(10**8, 1514)
         self.assertEqual((slow.back_to_back_bytes, slow.burst_bytes), (3278, 15528))
         self.assertEqual(slow.queue_bytes, 250000)
-        self.assertTrue(re.fullmatch(r"tbf( [a-z]+ \d+(bit)?)+", slow.arguments()))
+        self.assertEqual(len(slow.added("eth0")), 3)
+        self.assertIn("rate 100000000bit burst 15528 ceil 105000000bit cburst 3278 ",
+                      slow.added("eth0")[1])
+        self.assertIn("limit 250000", slow.changed("eth0")[-1])
 
     def test_holds_longer_where_frames_take_longer(self):
         for rate, hold_s in ((None, 1e-3), (10**9, 1e-3), (10**7, 4.8448e-3)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties of a lab's link: its rate as arguments of tbf, its loss as a BPF program.
+"""The properties of a lab's link: its rate as lines for tc, its loss as a BPF program.
 reorder.py has the order of its packets."""
 
 import dataclasses
@@ -10,7 +10,7 @@ import subprocess
 import quantity
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ETHERNET_BYTES = 14  # of each frame; tbf counts these, but no preamble, checksum and gap
+ETHERNET_BYTES = 14  # of each frame; a shaper counts these, but no preamble, checksum and gap
 
 # After a late timer a link has lost time, unless it may send the packets later. So a pause earns
 # credit for a millisecond at full rate. Credit is spent at 1.05 times the rate, never faster. A
@@ -50,7 +50,9 @@ def parse_rate(text):
 
 @dataclasses.dataclass(frozen=True)
 class Bucket:
-    """The arguments of tbf for one direction of a link."""
+    """The shaper of one direction of a link. It is htb with one class and not tbf, because tbf sets
+    its timer anew for every packet that comes while others wait. On a virtual machine that costs
+    more than the rest of the packet's way."""
 
     rate: int
     frame_bytes: int
@@ -67,9 +69,22 @@ class Bucket:
     def queue_bytes(self):
         return max(QUEUE_FRAMES_MIN * self.frame_bytes, int(self.rate * QUEUE_S / 8))
 
-    def arguments(self):
-        return (f"tbf rate {self.rate}bit burst {self.burst_bytes} limit {self.queue_bytes} "
-                f"peakrate {int(self.rate * PEAK)}bit mtu {self.back_to_back_bytes}")
+    def added(self, device):
+        """Lines for tc."""
+        return [f"qdisc add dev {device} root handle 1: htb default 1",
+                *self._class_and_queue("add", device)]
+
+    def changed(self, device):
+        """The same for a device that has another rate. Its queue keeps its packets."""
+        return self._class_and_queue("change", device)
+
+    def _class_and_queue(self, verb, device):
+        # A class without a parent sends while it has tokens of both buckets. htb wants a quantum
+        # although no other class shares the link.
+        return [f"class {verb} dev {device} parent 1: classid 1:1 htb rate {self.rate}bit "
+                f"burst {self.burst_bytes} ceil {int(self.rate * PEAK)}bit "
+                f"cburst {self.back_to_back_bytes} quantum 60000",
+                f"qdisc {verb} dev {device} parent 1:1 handle 2: bfifo limit {self.queue_bytes}"]
 
 
 def compile_program(name, path, **values):

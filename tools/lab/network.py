@@ -111,7 +111,7 @@ def run(*command, text=None):
     if REFUSALS.search(complaint):
         raise Unavailable(f"the kernel refuses a part of the lab: {shown}\n"
                           "needed: root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with "
-                          "network namespaces, veth, bridge, tbf, cls_bpf, and htb to reorder")
+                          "network namespaces, veth, bridge, htb and cls_bpf")
     raise LabError(shown)
 
 
@@ -264,7 +264,7 @@ class Lab:
                 for device, rank in devices.items():
                     if options.rate_of(rank) is not None:
                         bucket = Bucket(options.rate_of(rank), options.mtu + ETHERNET_BYTES)
-                        lines.append(f"qdisc add dev {device} root {bucket.arguments()}")
+                        lines += bucket.added(device)
                     # A P4 device reads a frame before the ingress could drop it.
                     ways = ("ingress",)
                     if options.is_p4:
@@ -294,11 +294,11 @@ class Lab:
         options = self.options()
         if options is None or options.rate is None:
             raise LabError(f"there is no lab {self.name} with links of a rate")
-        arguments = Bucket(rate, options.mtu + ETHERNET_BYTES).arguments()
+        bucket = Bucket(rate, options.mtu + ETHERNET_BYTES)
         followers = [r for r in range(options.world) if r not in options.rate_at]
-        self._tc(SWITCH, [f"qdisc change dev port{r} root {arguments}" for r in followers])
+        self._tc(SWITCH, [line for r in followers for line in bucket.changed(f"port{r}")])
         for rank in followers:
-            self._tc(rank, [f"qdisc change dev eth0 root {arguments}"])
+            self._tc(rank, bucket.changed("eth0"))
         common = dataclasses.replace(options, rate=rate).common()
         self._ip(SWITCH, f"link set {BRIDGE} alias '{json.dumps(common)}'")
 
@@ -329,6 +329,6 @@ class Lab:
             if qdisc["kind"] == "clsact":
                 counters[qdisc["dev"]] |= {"lost": qdisc["drops"],
                                            "arrived": qdisc["packets"]}
-            elif qdisc["kind"] == "tbf":
+            elif qdisc["kind"] == "htb":
                 counters[qdisc["dev"]]["overflowed"] = qdisc["drops"]
         return counters
