@@ -2,7 +2,6 @@
 """The right results of collectives: seeded inputs that all ranks can compute, plain sums,
 bounds."""
 
-import fractions
 import math
 
 import torch
@@ -109,21 +108,35 @@ def real(tensor):
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def rounded(value, dtype):
-    """The number of this type that is nearest to a fraction, to even where two are."""
-    if value == 0:
-        return 0.0
+def _finest(dtype):
+    """The exponent of the type's smallest number above 0, of which all numbers are multiples."""
+    limits = torch.finfo(dtype)
+    return round(math.log2(limits.smallest_normal) + math.log2(limits.eps))
+
+
+def multiples(values, dtype):
+    """Floats as whole multiples of the type's smallest number."""
+    finest = _finest(dtype)
+    ratios = (value.as_integer_ratio() for value in values)
+    return [above << -finest - (below.bit_length() - 1) for above, below in ratios]
+
+
+def rounded(total, divisor, dtype):
+    """The number of this type that is nearest to total / divisor of its smallest numbers, to even
+    where two are."""
     limits = torch.finfo(dtype)
     digits = 1 - round(math.log2(limits.eps))
-    lowest = round(math.log2(limits.smallest_normal)) + 1 - digits
-    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
-    exponent -= abs(value) < fractions.Fraction(2) ** exponent
-    unit = fractions.Fraction(2) ** max(exponent + 1 - digits, lowest)
-    nearest = round(value / unit) * unit
-    return math.copysign(math.inf, nearest) if abs(nearest) > limits.max else float(nearest)
+    shift = max(0, (abs(total) // divisor).bit_length() - digits)
+    unit = divisor << shift
+    nearest, left = divmod(abs(total), unit)
+    nearest += 2 * left > unit or (2 * left == unit and nearest % 2)
+    exponent = shift + _finest(dtype)
+    is_too_large = nearest.bit_length() + exponent > math.frexp(limits.max)[1]
+    size = math.inf if is_too_large else math.ldexp(nearest, exponent)
+    return -size if total < 0 else size
 
 
-# Fractions are slow. Of longer tensors some elements are compared bit by bit.
+# Python's integers are slow. Of longer tensors some elements are compared bit by bit.
 _EXACT_ELEMENTS = 500
 
 
@@ -135,7 +148,7 @@ def check_rounded_once(name, found, tensors, average):
     places = sorted({*range(min(len(found), _EXACT_ELEMENTS)),
                      *range(max(0, len(found) - _EXACT_ELEMENTS), len(found))})
     columns = rows[:, places].t().tolist()
-    exact = [rounded(sum(map(fractions.Fraction, column)) / divisor, found.dtype)
+    exact = [rounded(sum(multiples(column, found.dtype)), divisor, found.dtype)
              for column in columns]
     assert found[places].double().tolist() == exact, f"{name}: not rounded once"
     total = rows.sum(0) / divisor

@@ -3,6 +3,7 @@
 needs."""
 
 import resource
+import threading
 import time
 
 import pytest
@@ -56,11 +57,18 @@ def _address_space():
         return int(pages.read().split()[0]) * resource.getpagesize()
 
 
+def _use_up_stacks():
+    """A forked process has the stacks of its parent's threads left for new threads."""
+    for _ in range(16):
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
 def _without_a_thread(rank, world, operation):
     """There is no memory for a thread's stack. The call fails at once, at its rank alone. The next
     call works as if the failed one had never been made."""
     group = dist.new_group()
     tensor = torch.full((10,), 2.0)
+    _use_up_stacks()
     if rank == 0:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (_address_space() + (1 << 20), most))

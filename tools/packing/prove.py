@@ -136,7 +136,8 @@ def make(root, out, run):
     """Makes the folder. Returns its path."""
     plain = wheel.make_plain(root, out, run)
     print("package: building Gloo's program", flush=True)
-    run(["cmake", "--preset", "release"], cwd=root)
+    if not (root / "build" / "release" / "build.ninja").exists():
+        run(["cmake", "--preset", "release"], cwd=root)
     run(["cmake", "--build", "--preset", "peers", "--target", "infold-peer-gloo"], cwd=root)
     folder = out / "prove"
     shutil.rmtree(folder, ignore_errors=True)

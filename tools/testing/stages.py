@@ -11,6 +11,7 @@ from testing import process, report
 BUILD_LIMIT_S = 9000
 SKIPPED = 77  # the exit code of a command that this machine cannot run
 CORES = len(os.sched_getaffinity(0))
+FILES_AT_ONCE_MAX = 4  # of the Python tests; a case has up to eight ranks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,8 +111,9 @@ class PythonCases(Stage):
         junit = context.logs / f"{self.name}.junit.xml"
         junit.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", str(junit)]
-        if context.case_filter:
-            command += ["-k", context.case_filter]
+        # Half of the time cases wait, so several files run at once. A file's cases share switches.
+        command += (["-k", context.case_filter] if context.case_filter else
+                    ["-n", str(min(CORES, FILES_AT_ONCE_MAX)), "--dist", "loadfile"])
         binary = context.root / "build" / self.preset / "infold"
         ended_well = self.step(context, log, ticker, command,
                                cwd=context.root / "python" / "tests",
@@ -141,15 +143,18 @@ class Build(Stage):
 
 @dataclasses.dataclass(frozen=True)
 class Command(Stage):
-    """Runs one command, after building a preset if one is named. Exit code 0 passes. With 77 the
-    command was not possible here, and the last line that it printed says why."""
+    """Runs one command, after building a preset and running another command that builds, if these
+    are named. Exit code 0 passes. With 77 the command was not possible here, and the last line that
+    it printed says why."""
 
     command: tuple = ()
     preset: str = ""
+    builder: tuple = ()
     needs_root: bool = False
 
     def needs(self, context):
-        return build_commands(self.preset, self.preset) if self.preset else []
+        needed = build_commands(self.preset, self.preset) if self.preset else []
+        return needed + ([(list(self.builder), "build")] if self.builder else [])
 
     def skip_reason(self):
         return "needs root" if self.needs_root and os.geteuid() != 0 else ""
