@@ -23,7 +23,8 @@ from packing import deb, libraries, wheel
 
 BYTES_MAX = 40 << 20
 HERE = "tools/gpu/prove"
-BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py")
+BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py",
+          "tools/testing/report.py")
 TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py")
 TEST_FOLDERS = ("python/tests", "tests/network")  # where modules of the tests are found
 # The build of the plain wheel makes these. Each needs some of those after it.

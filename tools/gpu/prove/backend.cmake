@@ -9,7 +9,6 @@ file(READ about.json about)
 string(JSON version GET "${about}" version)
 project(infold_backend VERSION ${version} LANGUAGES C CXX)
 set(INFOLD_WERROR OFF)
-set(INFOLD_UNITY OFF CACHE BOOL "Compile each file alone, so that each processor has one")
 include(cmake/flags.cmake)
 find_package(Threads REQUIRED)
 

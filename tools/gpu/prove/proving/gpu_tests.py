@@ -7,31 +7,21 @@ import json
 import os
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 
 from steps import FOLDER, INFOLD
+
+sys.path.append(str(FOLDER / "tools"))
+from testing import report  # noqa: E402
 
 TESTS = FOLDER / "python" / "tests"
 AT_ONCE_MAX = 6  # each case has two ranks, and all share the GPU
 CASE_LIMIT_S = 60  # where pytest can limit a case; a case takes some ten seconds
 
 
-def outcome_of(case):
-    for outcome in ("failure", "error", "skipped"):
-        if case.find(outcome) is not None:
-            return "skipped" if outcome == "skipped" else "failed"
-    return "passed"
-
-
 def counts_of(junit):
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    failed = []
-    for case in ElementTree.parse(junit).getroot().iter("testcase"):
-        outcome = outcome_of(case)
-        counts[outcome] += 1
-        if outcome == "failed":
-            failed.append(case.get("name"))
-    return counts | {"names_of_failed": failed}
+    tally = report.read_pytest(junit, "gpu")
+    return {"passed": tally.passed, "failed": len(tally.failures), "skipped": len(tally.skips),
+            "names_of_failed": [each.name for each in tally.failures]}
 
 
 def main():

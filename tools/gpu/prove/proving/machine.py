@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 
-from steps import INFOLD
+from steps import FOLDER, INFOLD
 
 PROGRAMS = {"cmake": "--version", "ninja": "--version", "g++": "--version", "nvcc": "--version",
             "ip": "-Version", "tc": "-Version", "ethtool": "--version", "taskset": "--version"}
@@ -103,32 +103,32 @@ def _infold():
     return {"starts": status == 0, "said": said.partition("\n")[0]}
 
 
-def lab_tool(folder, *words):
-    return _said(sys.executable, str(folder / "tools" / "lab" / "lab.py"), *words, timeout_s=60)
+def lab_tool(*words):
+    return _said(sys.executable, str(FOLDER / "tools" / "lab" / "lab.py"), *words, timeout_s=60)
 
 
-def remove_lab(folder, name):
+def remove_lab(name):
     """Removes what a killed measurement left."""
     if os.geteuid() == 0 and shutil.which("ip"):
-        lab_tool(folder, "down", "--name", name)
+        lab_tool("down", "--name", name)
 
 
-def _lab(folder):
+def _lab():
     """"yes" if a lab with rates works here; otherwise the reason."""
     # bench compare takes a lock there.
     if os.geteuid() == 0:
         os.makedirs("/run/lock", exist_ok=True)
-    status, said = lab_tool(folder, "up", "--name", "infold-probe", "--world", "2", "--rate",
-                            "1gbit", "--congestion", "cubic")
+    status, said = lab_tool("up", "--name", "infold-probe", "--world", "2", "--rate", "1gbit",
+                            "--congestion", "cubic")
     if status == 0:
-        status, said = lab_tool(folder, "exec", "--name", "infold-probe", "0", "true")
+        status, said = lab_tool("exec", "--name", "infold-probe", "0", "true")
     if os.geteuid() == 0:
-        lab_tool(folder, "down", "--name", "infold-probe")
+        lab_tool("down", "--name", "infold-probe")
     # The kernel's own words come last, after a script that they are about.
     return "yes" if status == 0 else " ".join(said.removeprefix("dev lab: ").split())[-200:]
 
 
-def describe(folder, log):
+def describe(log):
     processors = sorted(os.sched_getaffinity(0))
     torch, gpu = _torch()
     siblings = {_read(f"/sys/devices/system/cpu/cpu{each}/topology/thread_siblings_list")
@@ -151,7 +151,7 @@ def describe(folder, log):
                           "--format=csv,noheader")[1].splitlines()[-1] if gpu else "",
         "programs": {name: _version(name, word) for name, word in PROGRAMS.items()},
         "infold": _infold(),
-        "lab": _lab(folder),
+        "lab": _lab(),
     }
     log.write(f"lscpu:\n{_said('lscpu')[1]}\n")
     if gpu:

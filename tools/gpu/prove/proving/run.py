@@ -73,7 +73,7 @@ def main():
         print(f"prove: cannot write results: {error}", file=sys.stderr)
         return 2
     try:
-        machine = machines.describe(FOLDER, report.log) | {"rehearsal": options.rehearse}
+        machine = machines.describe(report.log) | {"rehearsal": options.rehearse}
         report.describe(machine)
         for profile in options.profiles:
             run_profile(profile, machine, report)
@@ -82,7 +82,7 @@ def main():
         print("prove: stopped on request; the results so far are in", options.out, file=sys.stderr)
         return 130
     finally:
-        machines.remove_lab(FOLDER, LAB_NAME)
+        machines.remove_lab(LAB_NAME)
     report.close(complete=True)
     return 1 if report.failed else 0
 
