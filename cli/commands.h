@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Declares each subcommand, one line each, in alphabetical order. The subcommand's file defines it.
+// Declares a function for each subcommand, in alphabetical order. The subcommand's file defines it.
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "cli/line/command.h"
@@ -37,10 +36,7 @@ std::unique_ptr<Command> make_trace_show_command();
 std::unique_ptr<Command> make_verify_command();
 std::unique_ptr<Command> make_whatif_command();
 
-// Makes all of these, in the order in which --help lists them.
+// Makes all subcommands, in the order in which --help lists them.
 std::vector<std::unique_ptr<Command>> make_commands();
-
-// The summary in --help of a group such as "bench", which holds "bench core".
-std::string_view group_summary(std::string_view group);
 
 }  // namespace infold::cli

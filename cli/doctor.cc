@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold doctor: reports this machine's settings that matter to infold. Where one limits infold, it
-// gives advice. Warnings are not failures, so it returns 0 with them, too. It reports in full on
-// the kernel's plane only with --plane xdp, since most hosts do not need that plane.
+// infold doctor: reports the settings of this machine that matter to infold, with advice where one
+// limits infold. Warnings are not failures, so the command returns 0 even with warnings. It reports
+// details about the kernel's plane only with --plane xdp, because most hosts do not need that
+// plane.
 
 #include <string>
 

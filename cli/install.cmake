@@ -2,7 +2,8 @@
 #
 # The files of an installation: the program, and the files that other programs read.
 #
-# The program prints its own manual page and completions. Only an installation needs them.
+# The installation makes the manual page and the completions by running the program, which prints
+# them.
 include(GNUInstallDirs)
 if(NOT CMAKE_CROSSCOMPILING)
   set(texts "${CMAKE_CURRENT_BINARY_DIR}/texts")

@@ -15,20 +15,20 @@
 #include <fmt/format.h>
 #include <hwy/targets.h>
 
-#include "cli/build_info.h"
-#include "control/service/control_server.h"
+#include "cli/line/build_info.h"
 #include "io/host/privileges.h"
+#include "join/service/join_server.h"
 
 namespace infold::cli {
 namespace {
 
-// A pool of 512 slots with 1500-byte packets, from four workers that send at once. The kernel
-// accounts such a packet at 2304 bytes, which makes 4.7 MB. With less, the receiving host drops
-// bursts that the link could carry.
+// Enough for a pool of 512 slots with 1500-byte packets from four workers that send at once. The
+// kernel accounts each such packet as 2304 bytes, which makes 4.7 MB in total. With a smaller
+// buffer, the receiving host drops bursts that the link could carry.
 constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
-// Carries 352 elements of 32 bits, the chunk of all published speeds.
+// Carries 352 elements of 32 bits, which is the chunk of all published speeds.
 constexpr int kMtuWanted = 1500;
-// UDP generic receive offload came with 5.0. Without it each packet costs a system call.
+// Linux 5.0 added UDP generic receive offload. Without it each packet costs a system call.
 constexpr int kKernelMajorWanted = 5;
 
 std::optional<std::string> read_line(const std::string& path) {
@@ -77,7 +77,7 @@ std::vector<Finding> inspect_build() {
 Finding inspect_cpu() {
   std::string names;
   const std::int64_t supported = hwy::SupportedTargets();
-  // Lower bits are better targets. The lists keep that order.
+  // Lower bits are better targets, and the list keeps that order.
   for (int bit = 0; bit < 63; ++bit) {
     const std::int64_t target = std::int64_t{1} << bit;
     if ((supported & target) == 0) continue;
@@ -146,23 +146,23 @@ Finding inspect_open_files(io::DescriptorLimits limits) {
   const auto shown = [](std::size_t limit) {
     return limit == SIZE_MAX ? std::string("unlimited") : fmt::format("{}", limit);
   };
-  const std::uint32_t wanted = control::ServerOptions{}.connections_max;
-  const std::size_t raised = io::raised_descriptor_limit(limits, control::kDescriptorsWanted);
-  const std::uint32_t connections = control::connections_within(raised, wanted);
+  const std::uint32_t wanted = join::ServerOptions{}.connections_max;
+  const std::size_t raised = io::raised_descriptor_limit(limits, join::kDescriptorsWanted);
+  const std::uint32_t connections = join::connections_within(raised, wanted);
   Finding finding{.name = "open files", .ok = connections == wanted};
   finding.found = fmt::format("RLIMIT_NOFILE soft {}, hard {}; a switch accepts {} connections",
                               shown(limits.now), shown(limits.most), connections);
   if (!finding.ok) {
     finding.advice = fmt::format(
         "for {} connections, set the hard limit to {} with ulimit -Hn or LimitNOFILE=", wanted,
-        wanted + control::kDescriptorsKept);
+        wanted + join::kDescriptorsKept);
   }
   return finding;
 }
 
 Finding inspect_privileges() {
   const auto answer = [](io::Privilege each) { return io::holds(each) ? "yes" : "no"; };
-  // Missing privileges are no warning: UDP needs none, and infold does not need root.
+  // Missing privileges do not make a warning, because UDP needs none and infold does not need root.
   return {.name = "privileges",
           .found = fmt::format("network administration: {}, BPF: {}",
                                answer(io::Privilege::network_administration),

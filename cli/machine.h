@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The facts that `infold doctor` reads from this machine. The functions only read; they change no
-// setting and need no privilege. A finding that is not ok has advice.
+// The facts that `infold doctor` reads from this machine. The functions only read, so they need no
+// privilege and change no setting. A finding that is not ok has advice.
 #pragma once
 
 #include <set>
@@ -24,19 +24,19 @@ std::vector<Finding> inspect_build();
 // Reports the vector instructions that kernels choose from.
 Finding inspect_cpu();
 Finding inspect_kernel();
-// Returns the names of network interfaces that are up, without loopback. Each comes once, however
-// many addresses it has.
+// Returns the names of the network interfaces that are up, except loopback. Each name appears once,
+// even if the interface has several addresses.
 std::set<std::string> interfaces_up();
-// Returns one finding for each of them.
+// Returns one finding for each of these interfaces.
 std::vector<Finding> inspect_interfaces();
-// Reports the largest buffer that a socket may have, in each direction.
+// Reports the largest buffer that a socket may have in each direction.
 std::vector<Finding> inspect_socket_buffers();
-// Reports the limit on open files, and the number of connections that a switch then accepts.
+// Reports the limit on open files, and how many connections a switch can accept under it.
 Finding inspect_open_files(io::DescriptorLimits limits);
 Finding inspect_privileges();
-// Report whether this host can sum in the kernel (infold switch --plane xdp). The first gives one
-// finding, which is never a warning, because most hosts do not need that. The second gives a
-// finding for each requirement.
+// Both report whether this host can sum in the kernel (infold switch --plane xdp). The first
+// returns a single finding, which is never a warning, because most hosts do not need that plane.
+// The second returns a finding for each requirement.
 Finding inspect_kernel_plane();
 std::vector<Finding> inspect_kernel_plane_closely();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the conclusions of `infold doctor`, with given limits.
+// Tests what `infold doctor` concludes from given limits.
 
 #include "cli/machine.h"
 

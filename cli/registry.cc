@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The list of subcommands. A new one needs one line here, one in commands.h, and a file of its own.
+// The list of subcommands. A new subcommand needs one line here, one line in commands.h, and a file
+// of its own.
 
 #include "cli/commands.h"
 
@@ -34,12 +35,6 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_verify_command());
   commands.push_back(make_whatif_command());
   return commands;
-}
-
-std::string_view group_summary(std::string_view group) {
-  if (group == "bench") return "Measure kernels, state machines or whole sums";
-  if (group == "trace") return "Check, show and replay traces of training steps";
-  return "";
 }
 
 }  // namespace infold::cli

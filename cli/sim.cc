@@ -11,12 +11,12 @@
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
-#include "lab/measure/processor_time.h"
-#include "lab/swarm.h"
-#include "sim/scenario/draw.h"
-#include "sim/scenario/named.h"
-#include "sim/simulation.h"
-#include "sim/trace.h"
+#include "study/measure/cost/processor_time.h"
+#include "study/measure/swarm.h"
+#include "study/sim/scenario/draw.h"
+#include "study/sim/scenario/named.h"
+#include "study/sim/simulation.h"
+#include "study/sim/trace.h"
 
 namespace infold::cli {
 namespace {
@@ -29,7 +29,7 @@ extern "C" void tell_seed_and_die(int) {
   std::size_t length = 31;
   char digits[20];
   std::size_t count = 0;
-  std::uint64_t seed = lab::seed_of_this_thread();
+  std::uint64_t seed = measure::seed_of_this_thread();
   for (; seed > 0; seed /= 10) digits[count++] = static_cast<char>('0' + seed % 10);
   if (count == 0) _exit(1);
   while (count > 0) text[length++] = digits[--count];
@@ -194,7 +194,7 @@ class Sim final : public Command {
         jobs_ > 0 ? jobs_ : std::max(1U, std::thread::hardware_concurrency());
     ProgressLine progress(output, swarm_, kReportsOfSwarm);
     const auto start = std::chrono::steady_clock::now();
-    const lab::SwarmResult result = lab::run_swarm(
+    const measure::SwarmResult result = measure::run_swarm(
         {.first_seed = first_seed_, .seed_count = swarm_, .job_count = jobs},
         [&](std::uint64_t runs, std::uint64_t failures) {
           progress.show(runs, fmt::format("{} of {} runs, {} failed", runs, swarm_, failures));
@@ -242,7 +242,7 @@ class Sim final : public Command {
 };
 
 // A packet event is one packet that a worker or an aggregator takes and answers. Its cost includes
-// links, faults, timers, machines, checkers and the hash.
+// links, faults, timers, state machines, checkers and the hash.
 ExitCode Sim::run_bench(Output& output) {
   constexpr std::uint64_t kElements = 352 * 8'192;  // 12 MB, shared by all ranks
   constexpr int kRuns = 7;
@@ -260,11 +260,11 @@ ExitCode Sim::run_bench(Output& output) {
       std::uint32_t packets_high_water = 0;
       for (int i = 0; i < kRuns; ++i) {
         sim::Simulation simulation(scenario);
-        const double start = lab::process_s();
+        const double start = measure::process_s();
         simulation.run_network();
         counters = simulation.wiring().network->counters();
         packets_high_water = simulation.wiring().network->packets().high_water();
-        rates.push_back(static_cast<double>(counters.arrived) / (lab::process_s() - start));
+        rates.push_back(static_cast<double>(counters.arrived) / (measure::process_s() - start));
       }
       std::sort(rates.begin(), rates.end());
       const double median = rates[kRuns / 2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold verify: one rank of a job that makes every kind of call. It hashes every result and
-// compares it with the other ranks' results, and with a reference. Every rank runs the same. Rank 0
-// reports, and all ranks end with the same status.
+// infold verify: one rank of a job that makes every kind of call. It hashes every result, and
+// compares it with the other ranks' results and with a reference. Every rank runs the same command.
+// Rank 0 reports, and all ranks end with the same status.
 
 #include <algorithm>
 #include <chrono>
@@ -20,36 +20,38 @@
 #include "base/digest.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
+#include "cli/line/progress.h"
 #include "core/site_record.h"
-#include "lab/interrupt.h"
-#include "lab/verify_battery.h"
-#include "lab/verify_rounding.h"
 #include "rank/divergence.h"
+#include "study/desk/interrupt.h"
+#include "study/measure/verify_battery.h"
+#include "study/measure/verify_rounding.h"
 
 namespace infold::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A row's length is the greatest divisor that the tensor's length shares with this number. So rows
-// have from one element to three blocks.
+// The length of a row is the greatest common divisor of this number and the tensor's length. Rows
+// therefore range from one element to three blocks.
 constexpr std::size_t kRowElementsMax = 96;
 constexpr const char* kStopped = "stopped on request";
 
 struct Tally {
   std::uint64_t calls = 0;
-  std::uint64_t elements = 0;  // elements that this rank compared
+  std::uint64_t elements = 0;  // the number of elements that this rank compared
 };
 
-// A difference that all ranks know.
+// A difference that all ranks know about.
 struct Finding {
   std::string text;
   nlohmann::ordered_json json;
 };
 
-bool is_same_for_all(lab::Collective collective) {
-  return collective == lab::Collective::all_reduce || collective == lab::Collective::broadcast ||
-         collective == lab::Collective::all_gather;
+bool is_same_for_all(measure::Collective collective) {
+  return collective == measure::Collective::all_reduce ||
+         collective == measure::Collective::broadcast ||
+         collective == measure::Collective::all_gather;
 }
 
 class Verify final : public Command {
@@ -83,8 +85,8 @@ class Verify final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
-    const lab::InterruptStop stop(guard);
+    const desk::InterruptGuard guard;
+    const desk::InterruptStop stop(guard);
     stop_ = stop.token();
     const base::Attempt<core::ReductionSet> chosen = chosen_reductions();
     if (!chosen) return fail(output, chosen.error(), ExitCode::kBadUsage);
@@ -92,27 +94,31 @@ class Verify final : public Command {
     Result<Communicator> joined = join_.join(stop_);
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
-    const rank::Peers peers = peers_of(communicator);
-    if (const std::string problem = agree(peers); !problem.empty()) {
-      return fail(output, lab::InterruptGuard::interrupted() ? kStopped : problem);
+    const rank::Ranks ranks = ranks_of(communicator);
+    if (const std::string problem = agree(ranks); !problem.empty()) {
+      return fail(output, desk::InterruptGuard::interrupted() ? kStopped : problem);
     }
     if (communicator.rank() == 0) {
       output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
                   "collective", "calls", "elements", "compared with");
     }
     const Clock::time_point start = Clock::now();
+    CountLine progress(output, communicator.rank() == 0);
     for (unsigned round = 0; round < rounds_; ++round) {
-      const lab::BatteryOptions options = {
+      const measure::BatteryOptions options = {
           elements_,  base::mix64(seed_) + round, communicator.world(), native_, only_adds_,
           reductions_};
-      for (const lab::VerifyCase& each : lab::battery(options)) {
+      const std::vector<measure::VerifyCase> cases = measure::battery(options);
+      for (const measure::VerifyCase& each : cases) {
+        progress.show(call_, cases.size() * rounds_, "calls compared");
         std::string error;
-        const std::optional<Finding> finding = make(communicator, peers, each, error);
-        if (lab::InterruptGuard::interrupted()) return fail(output, kStopped);
+        const std::optional<Finding> finding = make(communicator, ranks, each, error);
+        if (desk::InterruptGuard::interrupted()) return fail(output, kStopped);
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }
     }
+    progress.clear();
     if (communicator.rank() == 0) {
       print(output, communicator.world(),
             std::chrono::duration<double>(Clock::now() - start).count());
@@ -127,14 +133,15 @@ class Verify final : public Command {
     return code;
   }
 
-  // By their names. Without names, all.
+  // Returns the reductions that the options name, or all if they name none.
   base::Attempt<core::ReductionSet> chosen_reductions() const {
     if (reduction_names_.empty()) return core::ReductionSet::all();
     core::ReductionSet chosen;
     for (const std::string& name : reduction_names_) {
-      const auto found = std::find_if(std::begin(lab::kReductions), std::end(lab::kReductions),
-                                      [&](Reduction each) { return name == reduction_name(each); });
-      if (found == std::end(lab::kReductions)) {
+      const auto found =
+          std::find_if(std::begin(measure::kReductions), std::end(measure::kReductions),
+                       [&](Reduction each) { return name == reduction_name(each); });
+      if (found == std::end(measure::kReductions)) {
         return base::cannot(fmt::format("--reductions: '{}' is no reduction; allowed: {}", name,
                                         core::names_of(core::ReductionSet::all())));
       }
@@ -143,10 +150,10 @@ class Verify final : public Command {
     return chosen;
   }
 
-  // As rank::peers_of, except that a stop request cancels the calls.
-  rank::Peers peers_of(Communicator& communicator) const {
+  // Like rank::ranks_of, except that a stop request cancels the calls.
+  rank::Ranks ranks_of(Communicator& communicator) const {
     const auto greatest = [this, &communicator](std::span<std::int32_t> values) -> Result<void> {
-      const auto done = lab::wait_or_cancel(
+      const auto done = desk::wait_or_cancel(
           communicator.all_reduce(values, {.reduction = Reduction::max}), stop_);
       if (!done) return tl::unexpected(done.error());
       return {};
@@ -154,8 +161,9 @@ class Verify final : public Command {
     return {communicator.rank(), communicator.world(), greatest};
   }
 
-  // Ranks with different options would make different calls.
-  std::string agree(const rank::Peers& peers) const {
+  // Checks that all ranks have the same options, because different options would lead to different
+  // calls.
+  std::string agree(const rank::Ranks& ranks) const {
     base::Digest digest;
     digest.add(seed_);
     digest.add(rounds_);
@@ -163,7 +171,7 @@ class Verify final : public Command {
     digest.add(reductions_.bits());
     for (const std::uint64_t each : elements_) digest.add(each);
     const std::int64_t own[] = {static_cast<std::int64_t>(digest.value())};
-    const auto found = rank::find_divergence(own, peers);
+    const auto found = rank::find_divergence(own, ranks);
     if (!found) return found.error().message;
     if (!*found) return "";
     return fmt::format(
@@ -171,15 +179,15 @@ class Verify final : public Command {
         (*found)->ranks.front());
   }
 
-  std::optional<Finding> make(Communicator& communicator, const rank::Peers& peers,
-                              const lab::VerifyCase& each, std::string& error) {
+  std::optional<Finding> make(Communicator& communicator, const rank::Ranks& ranks,
+                              const measure::VerifyCase& each, std::string& error) {
     ++call_;
     Tally& tally = tallies_[each.collective];
     ++tally.calls;
     const int world = communicator.world();
-    const auto wanted = lab::expected_of(each, communicator.rank(), world);
+    const auto wanted = measure::expected_of(each, communicator.rank(), world);
     std::vector<std::byte> got(wanted ? wanted->size() : 0);
-    const Result<Completion> done = lab::wait_or_cancel(call(communicator, each, got), stop_);
+    const Result<Completion> done = desk::wait_or_cancel(call(communicator, each, got), stop_);
     if (!done) {
       error = done.error().message;
       return std::nullopt;
@@ -193,44 +201,45 @@ class Verify final : public Command {
     if (communicator.rank() == 0 && wanted) rounding_.add(each, 0, world, got, *wanted);
     if (is_same_for_all(each.collective)) {
       const TensorView view(got.data(), got.size() / element_bytes(each.type), each.type);
-      const auto found = rank::find_divergence(view, peers);
+      const auto found = rank::find_divergence(view, ranks);
       if (!found) error = found.error().message;
       if (!found) return std::nullopt;
       if (*found) return finding_of(each, **found);
     }
-    return compare(peers, each, got, wanted, error);
+    return compare(ranks, each, got, wanted, error);
   }
 
-  Handle call(Communicator& communicator, const lab::VerifyCase& each,
+  Handle call(Communicator& communicator, const measure::VerifyCase& each,
               std::vector<std::byte>& got) {
     const int world = communicator.world();
     const CallOptions options = {.reduction = each.reduction, .wire = each.wire};
-    input_ = lab::input_of(each, communicator.rank(), world);
+    input_ = measure::input_of(each, communicator.rank(), world);
     const std::size_t bytes = element_bytes(each.type);
     const MutableTensorView result(got.data(), got.size() / bytes, each.type);
     const TensorView view(input_.data(), input_.size() / bytes, each.type);
     holds_rows_ = false;
     if (each.is_sparse) return sum_sparse(communicator, each, result, options);
     switch (each.collective) {
-      case lab::Collective::all_reduce:
+      case measure::Collective::all_reduce:
         if (!each.in_place) return communicator.all_reduce(view, result, options);
         got = input_;
         return communicator.all_reduce({got.data(), result.elements, each.type}, options);
-      case lab::Collective::reduce: return communicator.reduce(view, result, each.root, options);
-      case lab::Collective::broadcast:
+      case measure::Collective::reduce:
+        return communicator.reduce(view, result, each.root, options);
+      case measure::Collective::broadcast:
         if (communicator.rank() == each.root) got = input_;
         return communicator.broadcast({got.data(), result.elements, each.type}, each.root);
-      case lab::Collective::all_gather: return communicator.all_gather(view, result);
-      case lab::Collective::reduce_scatter:
+      case measure::Collective::all_gather: return communicator.all_gather(view, result);
+      case measure::Collective::reduce_scatter:
         return communicator.reduce_scatter(view, result, options);
-      case lab::Collective::barrier: break;
+      case measure::Collective::barrier: break;
     }
     return communicator.barrier();
   }
 
-  // Each rank gives its tensor and takes its result in another way, and changes the way with each
-  // call.
-  Handle sum_sparse(Communicator& communicator, const lab::VerifyCase& each,
+  // The ranks pass their tensors and take their results in different ways, and each rank changes
+  // its way with every call.
+  Handle sum_sparse(Communicator& communicator, const measure::VerifyCase& each,
                     MutableTensorView result, CallOptions options) {
     const std::uint64_t turn = each.seed + static_cast<std::uint64_t>(communicator.rank());
     if (turn % 3 == 0) {
@@ -248,8 +257,8 @@ class Verify final : public Command {
                        : communicator.all_reduce(rows, result, options);
   }
 
-  // Finds the rows with any bit set, so that some rows hold only a negative zero.
-  void find_rows(const lab::VerifyCase& each, std::size_t row_elements) {
+  // Finds the rows with any bit set, so a row that holds only a negative zero counts as present.
+  void find_rows(const measure::VerifyCase& each, std::size_t row_elements) {
     row_elements_ = row_elements;
     indices_.clear();
     row_values_.clear();
@@ -275,18 +284,19 @@ class Verify final : public Command {
     }
   }
 
-  // Compares with the values that the reference gives. Each rank knows its own values.
-  std::optional<Finding> compare(const rank::Peers& peers, const lab::VerifyCase& each,
+  // Compares this rank's result with the reference, and finds the lowest rank with a wrong element.
+  // All ranks then learn that rank's difference, because only it knows its values.
+  std::optional<Finding> compare(const rank::Ranks& ranks, const measure::VerifyCase& each,
                                  const std::vector<std::byte>& got,
                                  const std::optional<std::vector<std::byte>>& wanted,
                                  std::string& error) const {
-    const auto wrong = wanted ? lab::first_wrong(each.type, got, *wanted) : std::nullopt;
-    // The lowest rank with a wrong element has the greatest number.
-    std::int32_t first[] = {wrong ? peers.world - peers.rank : 0};
-    if (const auto done = peers.greatest(first); !done) error = done.error().message;
+    const auto wrong = wanted ? measure::first_wrong(each.type, got, *wanted) : std::nullopt;
+    // The lowest rank with a wrong element contributes the greatest number.
+    std::int32_t first[] = {wrong ? ranks.world - ranks.rank : 0};
+    if (const auto done = ranks.greatest(first); !done) error = done.error().message;
     if (!error.empty() || first[0] == 0) return std::nullopt;
 
-    const auto rank = static_cast<int>(peers.world - first[0]);
+    const auto rank = static_cast<int>(ranks.world - first[0]);
     const auto view = [&](const std::vector<std::byte>& tensor) {
       return TensorView(tensor.data(), tensor.size() / element_bytes(each.type), each.type);
     };
@@ -297,7 +307,7 @@ class Verify final : public Command {
       facts[2] = rank::bits_at(view(*wanted), *wrong);
     }
     for (std::uint64_t& fact : facts) {
-      const auto all = rank::numbers_of_all(peers, static_cast<std::int64_t>(fact));
+      const auto all = rank::numbers_of_all(ranks, static_cast<std::int64_t>(fact));
       if (!all) error = all.error().message;
       if (!all) return std::nullopt;
       fact = static_cast<std::uint64_t>((*all)[static_cast<std::size_t>(rank)]);
@@ -311,7 +321,7 @@ class Verify final : public Command {
     return finding_of(each, difference, "reference");
   }
 
-  Finding finding_of(const lab::VerifyCase& each, const rank::Divergence& found,
+  Finding finding_of(const measure::VerifyCase& each, const rank::Divergence& found,
                      const char* against = "ranks") const {
     const std::string value = rank::value_text(found.type, found.value_bits);
     const std::string other = rank::value_text(found.type, found.others_bits);
@@ -319,7 +329,8 @@ class Verify final : public Command {
     const bool between_ranks = std::string_view(against) == "ranks";
     Finding finding;
     finding.text = fmt::format(
-        "call {}, {} ({}): {}", call_, lab::collective_name(each.collective), lab::describe(each),
+        "call {}, {} ({}): {}", call_, measure::collective_name(each.collective),
+        measure::describe(each),
         between_ranks ? rank::describe(found)
                       : fmt::format("rank {} has {} at element {}, where the reference is {}: "
                                     "{} ulp",
@@ -327,8 +338,8 @@ class Verify final : public Command {
                                     ulps ? fmt::format("{}", *ulps) : "no"));
     finding.json = {{"event", "divergence"},
                     {"call", call_},
-                    {"collective", lab::collective_name(each.collective)},
-                    {"what", lab::describe(each)},
+                    {"collective", measure::collective_name(each.collective)},
+                    {"what", measure::describe(each)},
                     {"against", against},
                     {"ranks", found.ranks},
                     {"element", found.element},
@@ -345,18 +356,18 @@ class Verify final : public Command {
 
   void print(Output& output, int world, double seconds) const {
     std::uint64_t calls = 0;
-    for (const lab::Collective collective : lab::kCollectives) {
+    for (const measure::Collective collective : measure::kCollectives) {
       const auto found = tallies_.find(collective);
       if (found == tallies_.end()) continue;
       const Tally& tally = found->second;
       calls += tally.calls;
-      const char* const compared = collective == lab::Collective::barrier ? "nothing; it ended"
-                                   : is_same_for_all(collective)          ? "other ranks, reference"
-                                                                          : "reference";
-      output.text("{:<16} {:>8} {:>13}  {}\n", lab::collective_name(collective), tally.calls,
+      const char* const compared = collective == measure::Collective::barrier ? "nothing; it ended"
+                                   : is_same_for_all(collective) ? "other ranks, reference"
+                                                                 : "reference";
+      output.text("{:<16} {:>8} {:>13}  {}\n", measure::collective_name(collective), tally.calls,
                   tally.elements, compared);
       output.object({{"event", "collective"},
-                     {"collective", lab::collective_name(collective)},
+                     {"collective", measure::collective_name(collective)},
                      {"calls", tally.calls},
                      {"elements", tally.elements},
                      {"compared", compared}});
@@ -372,7 +383,7 @@ class Verify final : public Command {
                    {"passed", true}});
   }
 
-  // Of rank 0's results.
+  // Prints how rank 0's results are rounded.
   void print_rounding(Output& output) const {
     output.text("\n{:<10} {:<5} {:>10} {:>8} {:>20}  {}\n", "wire", "type", "elements", "off",
                 "most ulps", "beside the exact result rounded once");
@@ -394,8 +405,9 @@ class Verify final : public Command {
   bool native_ = false;
   bool only_adds_ = false;
   std::vector<std::string> reduction_names_;
-  core::ReductionSet reductions_;  // of these names
-  // Sizes around 0, around blocks of 32 and 64, around chunks of 352 and 1376, and of many chunks.
+  core::ReductionSet reductions_;  // the reductions with these names
+  // Sizes around 0, around blocks of 32 and 64, and around chunks of 352 and 1376, then sizes of
+  // many chunks.
   std::vector<std::uint64_t> elements_ = {0,  1,   2,   31,  32,   33,   63,
                                           64, 351, 352, 353, 1377, 4097, 20011};
   unsigned rounds_ = 1;
@@ -405,14 +417,14 @@ class Verify final : public Command {
   std::stop_token stop_;
   std::uint64_t call_ = 0;
   std::vector<std::byte> input_;  // the tensor of the current call
-  // Of the current call, if it is over rows.
+  // These describe the current call if it reduces rows.
   std::size_t row_elements_ = 1;
   std::vector<std::int64_t> indices_;
   std::vector<std::byte> row_values_;
-  bool holds_rows_ = false;  // the result is rows, too
+  bool holds_rows_ = false;  // the result is also rows
   Rows rows_;
-  std::map<lab::Collective, Tally> tallies_;
-  lab::RoundingTally rounding_;
+  std::map<measure::Collective, Tally> tallies_;
+  measure::RoundingTally rounding_;
 };
 
 }  // namespace

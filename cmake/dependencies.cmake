@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every library that we use, from the system's packages. docs/dependencies.md has the reason for
-# each, and tools/packages.txt its Debian package. If a required library is missing, configuring
-# stops with the package's name. If an optional one is missing, its part is off; configuring and
-# `infold doctor` say so.
+# Finds every library that infold uses among the system's packages. docs/dependencies.md gives the
+# reason for each, and tools/packages.txt names its Debian package. If a required library is
+# missing, configuring stops and names the package. If an optional one is missing, its part is off,
+# and configuring and `infold doctor` say so.
 
 # infold_require(<find_package name> <debian package>)
 macro(infold_require name package)
@@ -39,7 +39,7 @@ if(NOT INFOLD_BARE_CORE)
   include(static)
 endif()
 
-# The packet program needs a compiler of its own and a loader. No other part needs these.
+# The packet program needs its own compiler and a loader, which no other part needs.
 set(INFOLD_XDP OFF)
 if(NOT INFOLD_BARE_CORE AND NOT INFOLD_PYTHON)
   find_program(INFOLD_BPF_CLANG clang-19)
@@ -58,8 +58,9 @@ if(INFOLD_TESTS OR INFOLD_FULL_TESTS)
   if(NOT GTest_FOUND)
     set(INFOLD_TESTS OFF)
     set(INFOLD_FULL_TESTS OFF)
+  else()
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
   endif()
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
 endif()
 
 if(INFOLD_BENCHMARKS)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Compiler flags of all our own targets, in the interface target infold_flags. No flag may change
-# what the protocol does. Flags choose checks and speed only.
+# The interface target infold_flags has the compiler flags of all our own targets. Flags only choose
+# checks and speed; none may change what the protocol does.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -23,18 +23,21 @@ target_include_directories(infold_flags INTERFACE
 set(warnings_c -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Wcast-align -Wformat=2)
 set(warnings_cxx ${warnings_c} -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual
                  -Wdouble-promotion -Wextra-semi
-                 # Callers name the fields of an Options struct that matter. All others keep their
-                 # defaults.
+                 # Callers set only the fields of an Options struct that matter to them. The others
+                 # keep their defaults.
                  -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports false warnings of these kinds from inside std::string, std::optional and fmt,
-  # after inlining. Tests under asan and clang's warnings find the true ones.
+  # After inlining, g++ 12 reports false warnings of these kinds inside std::string, std::optional
+  # and fmt. Tests under asan and clang's warnings find the real ones.
   list(APPEND warnings_cxx -Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow
                            -Wno-stringop-overread -Wno-array-bounds)
 else()
-  # In clang, -Wconversion and -Wdouble-promotion also warn of changes of sign, and of float added
-  # to long double, as in oracles. Code that passes with g++ should pass with clang.
+  # With clang, -Wconversion and -Wdouble-promotion also warn about changes of sign, and about a
+  # float added to a long double, as oracles do. Code that passes with g++ should also pass with
+  # clang.
   list(APPEND warnings_cxx -Wno-sign-conversion -Wno-double-promotion)
+  # Warns when code touches a member without the mutex that its GUARDED_BY names (base/mutex.h).
+  list(APPEND warnings_cxx -Wthread-safety)
 endif()
 if(INFOLD_WERROR)
   list(APPEND warnings_c -Werror)
@@ -42,14 +45,14 @@ if(INFOLD_WERROR)
 endif()
 target_compile_options(infold_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:C>:${warnings_c}>" "$<$<COMPILE_LANGUAGE:CXX>:${warnings_cxx}>"
-  # A result's bits must not depend on the vector target that runs. So the compiler may not fuse a
-  # multiply and an add. By default g++ fuses them for every target with FMA.
+  # A result's bits must not depend on the vector target that runs, so the compiler may not fuse a
+  # multiply and an add. By default, g++ fuses them for every target with FMA.
   -ffp-contract=off
   # No program replaces our functions at load time. Without this flag, position-independent code
-  # must allow for it, and g++ inlines no function into another of its file.
+  # must allow for that, and g++ does not even inline an exported function within its own file.
   -fno-semantic-interposition
-  # Messages name files by their path in the repository, and binaries do not hold the builder's
-  # folders. ccache turns the first spelling into the second.
+  # Messages name files by their path in the repository, and binaries do not contain the builder's
+  # folders. The second spelling is needed because ccache turns the first one into it.
   "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" -ffile-prefix-map=../../=)
 target_compile_definitions(infold_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
@@ -61,16 +64,15 @@ if(INFOLD_SANITIZERS)
     set(ignorelist "${PROJECT_SOURCE_DIR}/cmake/tsan_ignore.txt")
     target_compile_options(infold_flags INTERFACE "-fsanitize-ignorelist=${ignorelist}")
   endif()
-  # For tests that measure memory or time. clang and g++ have no common macro for sanitizers.
+  # Tests that measure memory or time check this macro, because clang and g++ have no common one for
+  # sanitizers.
   target_compile_definitions(infold_flags INTERFACE INFOLD_SANITIZED)
 endif()
-if(INFOLD_LIBFUZZER)
+if(INFOLD_FUZZED_LIBRARIES)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    message(FATAL_ERROR "INFOLD_LIBFUZZER needs clang; use the preset: cmake --preset fuzz")
+    message(FATAL_ERROR "INFOLD_FUZZED_LIBRARIES needs clang; use the preset: cmake --preset fuzz")
   endif()
-  if(INFOLD_FUZZ_COVERAGE)
-    target_compile_options(infold_flags INTERFACE -fsanitize=fuzzer-no-link)
-  endif()
+  target_compile_options(infold_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(INFOLD_BARE_CORE)
   target_compile_options(infold_flags INTERFACE
@@ -83,7 +85,7 @@ mark_as_advanced(INFOLD_CCACHE INFOLD_ENV)
 if(INFOLD_CCACHE AND INFOLD_ENV)
   set(launcher ${INFOLD_ENV} CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_EXTRAFILES=${ignorelist}
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${INFOLD_CCACHE})
+      CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${INFOLD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()

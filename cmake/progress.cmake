@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Without -v, pip shows no output of a build, and this build takes minutes. So a build of the Python
-# package writes a line to the terminal for each part that is done. The line goes to /dev/tty, past
-# pip. Without a terminal no line is written.
+# Without -v, pip does not show the output of a build, and this build takes minutes. Therefore a
+# build of the Python package writes a line for each part that is done straight to /dev/tty, past
+# pip. Without a terminal, it writes nothing.
 set(INFOLD_PROGRESS "${PROJECT_BINARY_DIR}/progress")
 file(REMOVE "${INFOLD_PROGRESS}")
 set_property(GLOBAL PROPERTY INFOLD_PROGRESS_PARTS 0)

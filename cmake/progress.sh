@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# progress.sh --begin PARTS, then progress.sh FILE PART for each part that is built. Writes lines to
-# the terminal, if there is one. It never fails, because a missing line must not stop a build.
+# Call this as progress.sh --begin PARTS, then as progress.sh FILE PART for each part that is built.
+# It writes lines to the terminal, if there is one. It never fails, because a missing line must not
+# stop a build.
 if [ "$1" = --begin ]; then
     line="infold: building $2 parts; 5 minutes on 4 cores, 10 on 2 (-v shows each file)"
 else

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# infold_grpc: the libraries of the control plane. Without INFOLD_STATIC they are Debian's shared
-# libraries. With INFOLD_STATIC they are static, so that the machine that runs infold needs none of
-# them. Some are Debian's archives; those of packaging/libraries are in the folder that
-# INFOLD_STATIC names. gRPC's archives are the ones without TLS, which infold does not use. So
+# infold_grpc has the libraries that joining needs. Without INFOLD_STATIC, they are Debian's shared
+# libraries. With INFOLD_STATIC they are static, so that the machine that runs infold does not need
+# them. Some are Debian's archives, and the archives of packaging/libraries are in the folder that
+# INFOLD_STATIC names. gRPC's archives are the ones without TLS, which infold does not use, so
 # OpenSSL is not linked. infold_protobuf is protobuf alone.
 add_library(infold_grpc INTERFACE)
 add_library(infold_protobuf INTERFACE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs train.py on the hosts of a lab: a namespace for each rank, links of a stated rate."""
+"""Runs train.py on the hosts of a lab: a namespace for each rank, with links of a given rate."""
 
 import contextlib
 import json
@@ -21,13 +21,28 @@ LIMIT_S = 600
 
 @contextlib.contextmanager
 def lab(world, rate, *words):
-    # A request to end, as by timeout(1), takes the lab down like Ctrl-C.
+    # A request to end, for instance from timeout(1), takes the lab down as Ctrl-C does.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     down = [*LAB, "down", "--name", NAME]
     try:
-        # A refusal leaves the lab of another program as it is.
-        subprocess.run([*LAB, "up", "--name", NAME, "--world", str(world), "--rate", rate,
-                        "--congestion", "cubic", *words], check=True, stdout=subprocess.DEVNULL)
+        # If the lab belongs to another program, this fails and leaves it as it is.
+        subprocess.run(
+            [
+                *LAB,
+                "up",
+                "--name",
+                NAME,
+                "--world",
+                str(world),
+                "--rate",
+                rate,
+                "--congestion",
+                "cubic",
+                *words,
+            ],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
     except KeyboardInterrupt:
         subprocess.run(down, check=True, stdout=subprocess.DEVNULL)
         raise
@@ -39,13 +54,17 @@ def lab(world, rate, *words):
 
 
 def on_host(host, *command, **variables):
-    return subprocess.Popen([*LAB, "exec", "--name", NAME, str(host), *command],
-                            stdout=subprocess.PIPE, text=True, env=os.environ | variables)
+    return subprocess.Popen(
+        [*LAB, "exec", "--name", NAME, str(host), *command],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | variables,
+    )
 
 
 @contextlib.contextmanager
 def switch(*words):
-    """infold's aggregator, in the switch's namespace."""
+    """Runs infold's aggregator in the switch's namespace."""
     process = on_host("switch", INFOLD, "switch", "--listen", SWITCH, *words)
     try:
         if "packets at" not in process.stdout.readline():
@@ -57,14 +76,20 @@ def switch(*words):
 
 
 def train(world, *words, program="examples/train.py", on_step=lambda step: None, **variables):
-    """Trains with a process on each host. Returns rank 0's last object, and calls on_step with the
-    object of each step."""
-    variables = {"MASTER_ADDR": FIRST_HOST, "MASTER_PORT": "29500", "WORLD_SIZE": str(world),
-                 "GLOO_SOCKET_IFNAME": "eth0",
-                 # The hosts have no names. torch warns about that at each connection.
-                 "TORCH_CPP_LOG_LEVEL": "ERROR"} | variables
-    ranks = [on_host(rank, sys.executable, str(ROOT / program), *words,
-                     **variables, RANK=str(rank)) for rank in range(world)]
+    """Trains with a process on each host. Calls on_step with the object of each step, and returns
+    rank 0's last object."""
+    variables = {
+        "MASTER_ADDR": FIRST_HOST,
+        "MASTER_PORT": "29500",
+        "WORLD_SIZE": str(world),
+        "GLOO_SOCKET_IFNAME": "eth0",
+        # The hosts have no names, and torch would warn about that at each connection.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
+    } | variables
+    ranks = [
+        on_host(rank, sys.executable, str(ROOT / program), *words, **variables, RANK=str(rank))
+        for rank in range(world)
+    ]
     last = {}
     try:
         for line in ranks[0].stdout:
@@ -82,8 +107,8 @@ def train(world, *words, program="examples/train.py", on_step=lambda step: None,
 
 
 def measure(ways, world, rate, rounds, **variables):
-    """Trains `rounds` times in each way, in turn, with a switch. A way is options of train().
-    Returns a result for each way, with the median of each figure."""
+    """Trains `rounds` times in each way, in turn, with a switch. A way consists of options of
+    train(). Returns a result for each way, with the median of each figure."""
     results = {name: [] for name in ways}
     with lab(world, rate), switch() as address:
         for _ in range(rounds):
@@ -104,17 +129,28 @@ def compare(results, world, rate):
     """Prints an object for each way, with its speed as a multiple of the first way's."""
     first = next(iter(results.values()))["step_s"]
     for name, each in results.items():
-        print(json.dumps({"way": name, "world": world, "rate": rate,
-                          "step_s": round(each["step_s"], 4),
-                          "times": round(first / each["step_s"], 3),
-                          "compute_s": round(each["compute_s"], 4),
-                          "received_mb": round(each["received_bytes"] / 1e6, 3)}))
+        print(
+            json.dumps(
+                {
+                    "way": name,
+                    "world": world,
+                    "rate": rate,
+                    "step_s": round(each["step_s"], 4),
+                    "times": round(first / each["step_s"], 3),
+                    "compute_s": round(each["compute_s"], 4),
+                    "received_mb": round(each["received_bytes"] / 1e6, 3),
+                }
+            )
+        )
 
 
 def show_step(name):
     def show(step):
-        print(f"  {name}: step {step['step']}, loss {step['loss']:.3f}, "
-              f"{step['seconds']:.2f} s", flush=True)
+        print(
+            f"  {name}: step {step['step']}, loss {step['loss']:.3f}, {step['seconds']:.2f} s",
+            flush=True,
+        )
+
     return show
 
 

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of the examples."""
+"""Draws the pictures of the examples."""
 
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
 COMPUTING = "#4c6a92"
 WAITING = "#e0a458"
 
 
 def draw_bars(path, title, bars, bound_s=None, bound_text=""):
-    """The parts of a step's time. A bar is (name, seconds of computing, seconds of the step)."""
+    """Draws the parts of a step's time. A bar is (name, seconds of computing, seconds of the
+    step)."""
     figure, axes = pyplot.subplots(figsize=(7.5, 1.5 + 0.55 * len(bars)), layout="constrained")
-    for row, (name, computing, whole) in enumerate(bars):
+    for row, (_, computing, whole) in enumerate(bars):
         waiting = max(0, whole - computing)
-        axes.barh(row, computing, color=COMPUTING, height=0.55,
-                  label="computing" if row == 0 else None)
-        axes.barh(row, waiting, left=computing, color=WAITING, height=0.55,
-                  label="waiting for the network" if row == 0 else None)
+        axes.barh(
+            row, computing, color=COMPUTING, height=0.55, label="computing" if row == 0 else None
+        )
+        axes.barh(
+            row,
+            waiting,
+            left=computing,
+            color=WAITING,
+            height=0.55,
+            label="waiting for the network" if row == 0 else None,
+        )
         axes.text(whole, row, f"  {whole:.2f} s", va="center")
     if bound_s:
         axes.axvline(bound_s, color="#444444", linestyle=":", linewidth=1.2, label=bound_text)
@@ -43,21 +51,21 @@ def draw_curve(path, title, xs, ys, x_name, y_name):
     _save(figure, path)
 
 
-# In the order of the ways of a race. The last is the reader's own.
+# The colours of a race's ways, in their order. The last one is for the reader's own way.
 _WAYS = ("#9a9a9a", "#e0a458", "#5f9e6e", "#8e6bb0", "#c4605a", "#4c6a92", "#8fb0d6", "#111111")
 
 
 def draw_race(path, title, ways, goal):
-    """Accuracy against time and against bytes, and the results as a table. A way is (name, tests),
-    and a test has seconds, megabytes and accuracy."""
+    """Draws accuracy against time and against bytes, and the results as a table. A way is (name,
+    tests), and a test has seconds, megabytes and accuracy."""
     figure, (by_time, by_bytes, table) = pyplot.subplots(
-        1, 3, figsize=(11, 4.2), width_ratios=(1, 1, 1.05), layout="constrained")
+        1, 3, figsize=(11, 4.2), width_ratios=(1, 1, 1.05), layout="constrained"
+    )
     colours = dict(zip((name for name, _ in ways), _colours_of(len(ways)), strict=True))
     for name, tests in ways:
         for axes, key in ((by_time, "seconds"), (by_bytes, "megabytes")):
             _draw_way(axes, key, tests, goal, colours[name])
-    for axes, x_name in ((by_time, "seconds of training"),
-                         (by_bytes, "MB that arrive at a host")):
+    for axes, x_name in ((by_time, "seconds of training"), (by_bytes, "MB that arrive at a host")):
         axes.axhline(100 * goal, color="#444444", linestyle=":", linewidth=1.2)
         axes.set_xlabel(x_name)
         axes.set_ylim(0, 100)
@@ -75,8 +83,8 @@ def draw_race(path, title, ways, goal):
 
 
 def _colours_of(count):
-    """The last colour is for the last way."""
-    return _WAYS[:count - 1] + _WAYS[-1:]
+    """Returns the first colours, with the last colour for the last way."""
+    return _WAYS[: count - 1] + _WAYS[-1:]
 
 
 def _place_of(tests, goal):
@@ -104,10 +112,22 @@ def _draw_table(axes, ways, colours, goal):
         reached = last["accuracy"] >= goal
         axes.plot([0, 0.05], [row, row], color=colours[name], linewidth=3, clip_on=False)
         axes.text(0.08, row, name, va="center", fontsize=9)
-        axes.text(0.8, row, f"{last['seconds']:.1f}" if reached else
-                  f"{100 * last['accuracy']:.0f} % only", ha="right", va="center", fontsize=9)
-        axes.text(1, row, f"{last['megabytes']:.{0 if last['megabytes'] >= 100 else 1}f}",
-                  ha="right", va="center", fontsize=9)
+        axes.text(
+            0.8,
+            row,
+            f"{last['seconds']:.1f}" if reached else f"{100 * last['accuracy']:.0f} % only",
+            ha="right",
+            va="center",
+            fontsize=9,
+        )
+        axes.text(
+            1,
+            row,
+            f"{last['megabytes']:.{0 if last['megabytes'] >= 100 else 1}f}",
+            ha="right",
+            va="center",
+            fontsize=9,
+        )
 
 
 def _save(figure, path):

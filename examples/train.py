@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of an ordinary data-parallel training job. Only the name of the backend is infold's and,
-with --wire, one line for a smaller wire format.
+"""One rank of an ordinary data-parallel training job. Only the name of the backend and, with
+--wire, one line for a smaller wire format come from infold.
 
 RANK and WORLD_SIZE number the ranks, which meet at MASTER_ADDR, as under torchrun. training.py
 describes the output of rank 0.
@@ -18,25 +18,35 @@ from torch.nn.parallel import DistributedDataParallel
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="gloo", choices=["gloo", "infold"])
-    parser.add_argument("--wire", default="", choices=["", "bfp32", "bfp16", "bfp8"],
-                        help="wire format of gradients, with infold")
+    parser.add_argument(
+        "--wire",
+        default="",
+        choices=["", "bfp32", "bfp16", "bfp8"],
+        help="wire format of gradients, with infold",
+    )
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=16, help="samples of each rank")
     parser.add_argument("--width", type=int, default=2048, help="width of the hidden layers")
-    parser.add_argument("--record", default="", metavar="PATH",
-                        help="record the measured steps into PATH.RANK.et, with infold")
+    parser.add_argument(
+        "--record",
+        default="",
+        metavar="PATH",
+        help="record the measured steps into PATH.RANK.et, with infold",
+    )
     return parser.parse_args()
 
 
 def make_model(width):
-    """6.3 million parameters, which are 25 MB of gradients in each step."""
+    """Makes 6.3 million parameters, which are 25 MB of gradients in each step."""
     torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(1024, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
-                         nn.Linear(width, 10))
+    return nn.Sequential(
+        nn.Linear(1024, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10)
+    )
 
 
 def batches(rank, size):
-    """Samples with labels by a fixed random projection; other samples at each rank."""
+    """Yields samples whose labels come from a fixed random projection. Each rank has different
+    samples."""
     generator = torch.Generator().manual_seed(100 + rank)
     teacher = torch.randn(1024, 10, generator=torch.Generator().manual_seed(7))
     while True:
@@ -56,9 +66,16 @@ def main():
     if options.wire:
         model.register_comm_hook(None, infold.hooks.wire(options.wire))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    training.train(model, optimizer, nn.functional.cross_entropy,
-                   batches(dist.get_rank(), options.batch), options.steps, options.record,
-                   backend=options.backend, wire=options.wire)
+    training.train(
+        model,
+        optimizer,
+        nn.functional.cross_entropy,
+        batches(dist.get_rank(), options.batch),
+        options.steps,
+        options.record,
+        backend=options.backend,
+        wire=options.wire,
+    )
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a training job and their times. Rank 0 prints one JSON object for each step, and one
-at the end."""
+"""Runs the steps of a training job and measures them. Rank 0 prints one JSON object for each step,
+and one at the end."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import time
 
 import torch.distributed as dist
 
-# Steps that are not measured: DDP rebuilds its buckets after the first.
+# The number of steps that are not measured, because DDP rebuilds its buckets after the first one.
 WARM_UP = 2
 
 
@@ -19,7 +19,8 @@ def seconds_of(action):
 
 
 def received_bytes(interface="eth0"):
-    """Bytes in all frames that this host's interface has received; 0 without such an interface."""
+    """Returns the bytes in all frames that this host's interface has received, or 0 if there is no
+    such interface."""
     with open("/proc/net/dev", encoding="ascii") as file:
         for line in file:
             name, _, counts = line.partition(":")
@@ -37,12 +38,14 @@ def recorded(path):
     if not path:
         return contextlib.nullcontext()
     import infold
+
     return infold.trace.record(path)
 
 
 def train(model, optimizer, loss_of, batches, steps, record="", **more):
     """`model` is a DistributedDataParallel, and loss_of(outputs, labels) is its loss. `record` is
-    the beginning of the names of traces. The last object also has `more`."""
+    the beginning of the traces' names. The last object also has `more`."""
+
     def step():
         inputs, labels = next(batches)
         optimizer.zero_grad()
@@ -68,11 +71,18 @@ def train(model, optimizer, loss_of, batches, steps, record="", **more):
             whole.append(seconds)
             show(step=number, seconds=seconds, loss=loss)
     received = received_bytes() - received
-    # The same steps without sums, on all ranks at once: the time of the computation.
+    # Runs the same steps without sums, on all ranks at once, which gives the time of the
+    # computation.
     for _ in range(steps):
         dist.barrier()
         with model.no_sync():
             alone.append(seconds_of(step)[0])
     parameters = sum(each.numel() for each in model.parameters())
-    show(world=dist.get_world_size(), gradient_bytes=4 * parameters, step_s=median(whole),
-         compute_s=median(alone), received_bytes=received // steps, **more)
+    show(
+        world=dist.get_world_size(),
+        gradient_bytes=4 * parameters,
+        step_s=median(whole),
+        compute_s=median(alone),
+        received_bytes=received // steps,
+        **more,
+    )

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs a fuzz target without libFuzzer, so that every build smoke-tests it. First come the files of
-// the corpus folders on the command line, then inputs from a fixed seed. It finds no rare faults.
-// It shows that targets and corpora still work between real runs of ./dev fuzz.
+// Runs a fuzz target without libFuzzer, so that every build smoke-tests it. It runs the files of
+// the corpus folders on the command line, and then inputs from a fixed seed. It does not find rare
+// faults, but it shows that targets and corpora still work between real runs of ./dev fuzz.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,9 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 namespace {
 
-// Enough to pass every early return of a decoder, and still milliseconds under a sanitizer.
+// Enough inputs to pass every early return of a decoder, in milliseconds even under a sanitizer.
 constexpr int kSeededInputs = 500;
-// Above the largest datagram of 2048 four-byte elements, so that too long inputs are tried as well.
+// Larger than the largest datagram of 2048 four-byte elements, so that inputs that are too long are
+// tried as well.
 constexpr std::size_t kInputBytesMax = 9000;
 
 std::vector<std::filesystem::path> corpus_files(int argc, char** argv) {
@@ -46,7 +47,7 @@ std::vector<std::uint8_t> read_bytes(const std::filesystem::path& path) {
 int main(int argc, char** argv) {
   const auto files = corpus_files(argc, argv);
   for (const auto& path : files) {
-    // Printed before the run. If the target crashes, the last line names the input.
+    // Printed before the run, so that the last line names the input if the target crashes.
     std::printf("replay %s\n", path.c_str());
     std::fflush(stdout);
     const auto bytes = read_bytes(path);

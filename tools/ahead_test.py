@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""./dev test builds for later stages while earlier ones test, and says which build failed."""
+"""Tests that ./dev test builds for later stages while earlier ones run, and says which build
+failed."""
 
 import contextlib
 import dataclasses
 import io
+import os
 import pathlib
 import tempfile
 import time
@@ -43,21 +45,34 @@ class AheadTest(unittest.TestCase):
         self.ticker.shown = False
 
     def test_builds_in_the_order_of_the_stages_and_names_what_failed(self):
-        stages = [stage("one", ("echo one >>order", "build")),
-                  stage("two", ("echo two >>order; exit 3", "build"),
-                        ("echo no >>order", "install")),
-                  stage("three", ("echo three >>order", ""))]
+        stages = [
+            stage("one", ("echo one >>order", "build")),
+            stage("two", ("echo two >>order; exit 3", "build"), ("echo no >>order", "install")),
+            stage("three", ("echo three >>order", "")),
+        ]
         with Ahead(stages, self.context) as ahead:
-            # Asked for late, to show that nothing waits for the asking.
+            # Wait for the last stage first, to show that no build depends on being waited for.
             self.assertIsNone(ahead.wait_for(stages[2], self.ticker))
             self.assertEqual((self.folder / "order").read_text().split(), ["one", "two", "three"])
             self.assertIsNone(ahead.wait_for(stages[0], self.ticker))
             self.assertEqual(ahead.wait_for(stages[1], self.ticker), "build")
         self.assertIn("echo two", (self.folder / "two.log").read_text())
 
+    @unittest.skipUnless(os.path.exists("/proc/self/autogroup"), "sessions share nothing here")
+    def test_builds_have_less_of_the_processors_than_tests(self):
+        look = (
+            "for i in $(seq 500); do grep 'nice 4$' /proc/self/autogroup && break; sleep 0.02; done"
+        )
+        one = stage("one", (f"({look}; nice) >nice", "build"))
+        with Ahead([one], self.context) as ahead:
+            self.assertIsNone(ahead.wait_for(one, self.ticker))
+        self.assertRegex((self.folder / "nice").read_text(), r"^/autogroup-\d+ nice 4\n4\n$")
+
     def test_a_command_that_several_stages_need_runs_once(self):
-        stages = [stage(name, ("echo configure >>order", "build"),
-                        (f"echo {name} >>order", "build")) for name in ("one", "two")]
+        stages = [
+            stage(name, ("echo configure >>order", "build"), (f"echo {name} >>order", "build"))
+            for name in ("one", "two")
+        ]
         with Ahead(stages, self.context) as ahead:
             self.assertIsNone(ahead.wait_for(stages[1], self.ticker))
         self.assertEqual((self.folder / "order").read_text().split(), ["configure", "one", "two"])
@@ -77,8 +92,10 @@ class AheadTest(unittest.TestCase):
         self.assertIn("FileNotFoundError", said.getvalue())
 
     def test_the_end_stops_a_build_and_its_children(self):
-        stages = [stage("one", ("true", "build")),
-                  stage("two", ("touch begun; sleep 600; touch ended", "build"))]
+        stages = [
+            stage("one", ("true", "build")),
+            stage("two", ("touch begun; sleep 600; touch ended", "build")),
+        ]
         begun = time.monotonic()
         with Ahead(stages, self.context) as ahead:
             self.assertIsNone(ahead.wait_for(stages[0], self.ticker))

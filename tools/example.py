@@ -33,8 +33,14 @@ def prepare():
     print("preparing build/python/venv and the C++ programs ...", file=sys.stderr, flush=True)
     build = ["cmake", "--build", "build/release", "--target", "infold_example_cpp"]
     for command in [*python_env.install_commands(ROOT, "examples"), build]:
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, check=False)
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         if done.returncode != 0:
             print(done.stdout, file=sys.stderr)
             sys.exit(f"dev: this failed: {' '.join(command)}")

@@ -21,22 +21,35 @@ STATE = ROOT / "build" / "fuzz"
 CORES = len(os.sched_getaffinity(0))
 # An input that takes longer is a hang: decoders take microseconds, whole runs milliseconds.
 INPUT_LIMIT_S = 10
-# The time past its limit after which a target itself counts as hung.
+# A target itself counts as hung if it runs this long past its limit.
 GRACE_S = 60
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="./dev fuzz", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="./dev fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("target", nargs="?", metavar="TARGET", help="only this one (default: all)")
     parser.add_argument("--list", action="store_true", help="list the targets")
-    parser.add_argument("--seconds", type=int, default=60, metavar="N",
-                        help="time for each target, 1 to 86400 (default 60)")
-    parser.add_argument("--total-seconds", type=int, metavar="N",
-                        help="share this time between all targets instead, 1 to 86400")
-    parser.add_argument("--blind", action="store_true",
-                        help="programs that see the coverage of the target's own file alone; the "
-                        "libraries' objects are those of the preset asan")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=60,
+        metavar="N",
+        help="time for each target, 1 to 86400 (default 60)",
+    )
+    parser.add_argument(
+        "--total-seconds",
+        type=int,
+        metavar="N",
+        help="share this time between all targets instead, 1 to 86400",
+    )
+    parser.add_argument(
+        "--blind",
+        action="store_true",
+        help="programs that see the coverage of the target's own file alone, with the "
+        "libraries of the preset asan",
+    )
     parser.add_argument("--repeat", metavar="FILE", help="run TARGET once, on this input")
     options = parser.parse_args()
     for name in ("seconds", "total_seconds"):
@@ -52,10 +65,17 @@ def programs(preset):
     return ROOT / "build" / preset / "fuzzers"
 
 
-def build(preset):
-    for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", preset]):
-        result = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+def build(preset, build_preset):
+    for command in (["cmake", "--preset", preset], ["cmake", "--build", "--preset", build_preset]):
+        result = subprocess.run(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         if result.returncode != 0:
             print(result.stdout, file=sys.stderr, end="")
             sys.exit(f"dev: building preset '{preset}' failed")
@@ -67,9 +87,14 @@ def command_for(preset, target, seconds):
     failures = STATE / "failures" / target
     corpus.mkdir(parents=True, exist_ok=True)
     failures.mkdir(parents=True, exist_ok=True)
-    command = [str(programs(preset) / target), f"-max_total_time={seconds}",
-               f"-timeout={INPUT_LIMIT_S}", f"-artifact_prefix={failures}/",
-               "-print_final_stats=1", str(corpus)]
+    command = [
+        str(programs(preset) / target),
+        f"-max_total_time={seconds}",
+        f"-timeout={INPUT_LIMIT_S}",
+        f"-artifact_prefix={failures}/",
+        "-print_final_stats=1",
+        str(corpus),
+    ]
     seeds = ROOT / "fuzz" / "corpus" / target
     if seeds.is_dir():
         command.append(str(seeds))
@@ -78,20 +103,24 @@ def command_for(preset, target, seconds):
 
 def environment():
     # addr2line comes with g++. llvm-symbolizer would need a package of its own.
-    return {**os.environ, "ASAN_OPTIONS": "allow_addr2line=1:detect_stack_use_after_return=1",
-            "UBSAN_OPTIONS": "print_stacktrace=1"}
+    return {
+        **os.environ,
+        "ASAN_OPTIONS": "allow_addr2line=1:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
 
 
 def telling_lines(lines):
-    """The place of the failure's description. A sanitizer prints pages of memory after it."""
+    """Returns the lines that describe the failure. A sanitizer prints pages of memory after
+    them."""
     for index, line in enumerate(lines):
         if re.search(r"ERROR: |runtime error: |CHECK", line):
-            return lines[index:index + 25]
+            return lines[index : index + 25]
     return lines[-25:]
 
 
 class Run:
-    """One target at work, with its output in a log."""
+    """A target that runs, with its output in a log."""
 
     def __init__(self, preset, target, seconds):
         STATE.mkdir(parents=True, exist_ok=True)
@@ -101,8 +130,15 @@ class Run:
         self.before = self.failures()
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
-                command_for(preset, target, seconds), cwd=ROOT, env=environment(), text=True,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                command_for(preset, target, seconds),
+                cwd=ROOT,
+                env=environment(),
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def failures(self):
         return set((STATE / "failures" / self.target).glob("*"))
@@ -117,8 +153,11 @@ class Run:
         """Prints the outcome. Returns whether the target found nothing."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
         if self.process.returncode == 0:
-            stats = dict(line[6:].split(":", 1) for line in text.splitlines()
-                         if line.startswith("stat::") and ":" in line[6:])
+            stats = dict(
+                line[6:].split(":", 1)
+                for line in text.splitlines()
+                if line.startswith("stat::") and ":" in line[6:]
+            )
             count = stats.get("number_of_executed_units", "?").strip()
             print(f"{self.target}: nothing found in {count} inputs", flush=True)
             return True
@@ -151,23 +190,26 @@ def run_all(preset, targets, seconds):
 def repeat(preset, target, file):
     path = pathlib.Path(file)
     if not path.is_file():
-        path = ROOT / file  # As printed, relative to the repository.
+        path = ROOT / file  # Reports print paths relative to the repository.
     if not path.is_file():
         sys.exit(f"dev: no file {file}")
-    return subprocess.run([str(programs(preset) / target), str(path)], env=environment(),
-                          check=False).returncode
+    return subprocess.run(
+        [str(programs(preset) / target), str(path)], env=environment(), check=False
+    ).returncode
 
 
 def main():
     options = parse()
-    preset = "fuzz-blind" if options.blind else "fuzz"
-    targets = build(preset)
+    preset, build_preset = ("asan", "fuzz-blind") if options.blind else ("fuzz", "fuzz")
+    targets = build(preset, build_preset)
     if options.list:
         print("\n".join(targets))
         return 0
     if options.target and options.target not in targets:
-        print(f"dev: no fuzz target '{options.target}'; there are: {', '.join(targets)}",
-              file=sys.stderr)
+        print(
+            f"dev: no fuzz target '{options.target}'; there are: {', '.join(targets)}",
+            file=sys.stderr,
+        )
         return 2
     if options.repeat:
         return 1 if repeat(preset, options.target, options.repeat) else 0

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the packet program's tests on other kernels than this machine's.
+"""Runs the packet program's tests on kernels other than this machine's.
 
-A kernel is Debian's newest cloud image of a series (6.1), fetched with apt-get. Or it is a file:
-such a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk. Its initramfs has
-busybox, the tests, the vectors, ip, and the package's modules for interfaces. The command needs no
-root. Every test must pass. A skipped test has shown nothing, and fails. A vmlinuz without modules
-has no interfaces: leave their tests out with --filter 'Xdp*:Replay*'. A kernel takes six minutes on
-two cores.
+A kernel is either a series such as 6.1, whose newest Debian cloud image is fetched with apt-get, or
+a file: such a package, or a vmlinuz. It starts in QEMU, without KVM and without a disk. Its
+initramfs has busybox, the tests, the vectors, ip, and the package's modules for interfaces. The
+command does not need root. Every test must pass; a skipped test also fails, because it has shown
+nothing. A vmlinuz without modules has no interfaces, so leave out their tests with --filter
+'Xdp*:Replay*'. A kernel takes six minutes on two cores.
 """
 
 import argparse
@@ -24,12 +24,15 @@ from testing.process import Ticker, run_logged
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "build" / "kernels"
-TESTS = ("src/xdp/infold_xdp_test", "tests/conformance/infold_conformance_test",
-         "tests/replay/infold_replay_test")
+TESTS = (
+    "planes/xdp/infold_xdp_test",
+    "tests/conformance/infold_conformance_test",
+    "tests/replay/infold_replay_test",
+)
 # The kernel's modules, in the order of their dependencies.
 MODULES = ("llc", "stp", "bridge", "veth", "sch_ingress", "cls_bpf")
 FILTER = "Attachment*:Xdp*:Replay*"
-# Six times the time on two slow cores.
+# Six times as long as two slow cores need.
 LIMIT_S = 1800
 ENDED = "infold-kernel: ended with"
 INIT = f"""#!/bin/busybox sh
@@ -53,11 +56,18 @@ poweroff -f
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="./dev kernel", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="./dev kernel",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("kernels", nargs="+", metavar="KERNEL", help="6.1, or a file")
-    parser.add_argument("--filter", default=FILTER, metavar="PATTERN",
-                        help=f"GoogleTest's, of test names (default {FILTER})")
+    parser.add_argument(
+        "--filter",
+        default=FILTER,
+        metavar="PATTERN",
+        help=f"GoogleTest's, of test names (default {FILTER})",
+    )
     options = parser.parse_args()
     for kernel in options.kernels:
         if not re.fullmatch(r"\d+\.\d+", kernel) and not pathlib.Path(kernel).is_file():
@@ -68,23 +78,36 @@ def parse():
 
 
 def newest(series, names):
-    """The package of the series' newest kernel. None if there is none."""
+    """Returns the package of the series' newest kernel, or None if there is none."""
     ours = re.compile(rf"linux-image-{re.escape(series)}\.\d.*-cloud-amd64")
-    return max((n for n in names if ours.fullmatch(n)), default=None,
-               key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+    return max(
+        (n for n in names if ours.fullmatch(n)),
+        default=None,
+        key=lambda name: [int(number) for number in re.findall(r"\d+", name)],
+    )
 
 
 def fetch(series):
     """Downloads the package, unless it is there already, and returns its path."""
-    listed = subprocess.run(["apt-cache", "pkgnames", f"linux-image-{series}."], text=True,
-                            capture_output=True, check=True)
+    listed = subprocess.run(
+        ["apt-cache", "pkgnames", f"linux-image-{series}."],
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     name = newest(series, listed.stdout.split())
     if name is None:
         sys.exit(f"dev: apt knows no linux-image-{series}.*-cloud-amd64; apt-get update may help")
     KEPT.mkdir(parents=True, exist_ok=True)
-    result = subprocess.run(["apt-get", "download", name], cwd=KEPT, check=False, text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT)
+    result = subprocess.run(
+        ["apt-get", "download", name],
+        cwd=KEPT,
+        check=False,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if result.returncode != 0:
         sys.exit(f"dev: apt-get download {name} failed:\n{result.stdout}")
     return max(KEPT.glob(f"{name}_*.deb"), key=lambda path: path.stat().st_mtime)
@@ -108,7 +131,7 @@ def unpack(package, into):
 
 
 def module_of(path):
-    """The name of a module that we need, if this path of a package is its path."""
+    """Returns the module's name if this path of a package is that of a module that we need."""
     found = re.search(r"/([^/]+)\.ko(\.xz)?$", path)
     return found[1] if found and found[1] in MODULES else None
 
@@ -123,7 +146,7 @@ def take(tree, program, into):
 
 
 def libraries(program):
-    """Paths of the shared libraries of a program, its loader included."""
+    """Returns the paths of a program's shared libraries, including its loader."""
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     return {pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
 
@@ -137,29 +160,35 @@ def make_initramfs(into, pattern):
     shutil.copytree(ROOT / "spec" / "vectors", tree / "infold" / "spec" / "vectors")
     if (into / "modules").is_dir():
         shutil.copytree(into / "modules", tree / "modules")
-    # Busybox's own ip makes no veth, and its shell prefers its own ip to any other.
+    # Busybox's own ip cannot make a veth, and its shell prefers that ip to any other.
     take(tree, pathlib.Path(shutil.which("ip")), "sbin")
     take(tree, pathlib.Path("/bin/dash"), "sbin")
     for test in TESTS:
-        take(tree, ROOT / "build" / "dev" / test, "infold")
+        take(tree, ROOT / "build" / "release" / test, "infold")
     init = tree / "init"
     init.write_text(INIT.replace("FILTER", pattern), encoding="utf-8")
     init.chmod(0o755)
     names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
     archive = into / "initramfs.cpio"
     with archive.open("wb") as out:
-        subprocess.run(["cpio", "--create", "--format=newc", "--quiet"], cwd=tree, stdout=out,
-                       input=names.encode(), check=True)
+        subprocess.run(
+            ["cpio", "--create", "--format=newc", "--quiet"],
+            cwd=tree,
+            stdout=out,
+            input=names.encode(),
+            check=True,
+        )
     return archive
 
 
 def judge(console):
-    """Whether the virtual machine's output shows success, and a short reason."""
+    """Returns whether the virtual machine's output shows success, and a short reason."""
     if (ended := re.search(rf"^{ENDED} (\d+)", console, re.MULTILINE)) is None:
         return False, "the machine did not come to the end of the tests"
     counts = {}
     for outcome in ("OK", "FAILED", "SKIPPED"):
-        # The line at a test's end, not in gtest's list of failed tests. It has the test's time.
+        # Count the line at a test's end, which has its time, and not GoogleTest's list of failed
+        # tests.
         counts[outcome] = len(re.findall(rf"\[ +{outcome} +\] \S+.*\(\d+ ms\)", console))
     words = "{OK} passed, {FAILED} failed, {SKIPPED} skipped".format(**counts)
     return counts["OK"] > 0 and counts["SKIPPED"] == 0 and ended.group(1) == "0", words
@@ -174,10 +203,27 @@ def run_on(kernel, pattern):
     with tempfile.TemporaryDirectory(prefix="infold-kernel-") as folder:
         into = pathlib.Path(folder)
         vmlinuz = unpack(path, into) if path.suffix == ".deb" else path.resolve()
-        command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
-                   "-m", "2G", "-nographic", "-no-reboot", "-net", "none",
-                   "-kernel", str(vmlinuz), "-initrd", str(make_initramfs(into, pattern)),
-                   "-append", "console=ttyS0 quiet panic=-1"]
+        command = [
+            "qemu-system-x86_64",
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+            "-smp",
+            "2",
+            "-m",
+            "2G",
+            "-nographic",
+            "-no-reboot",
+            "-net",
+            "none",
+            "-kernel",
+            str(vmlinuz),
+            "-initrd",
+            str(make_initramfs(into, pattern)),
+            "-append",
+            "console=ttyS0 quiet panic=-1",
+        ]
         ticker = Ticker(f"kernel {path.name}")
         with log.open("w", encoding="utf-8") as out:
             status = run_logged(command, out, LIMIT_S, into, ticker)
@@ -192,12 +238,27 @@ def run_on(kernel, pattern):
 
 def main():
     options = parse()
-    commands = (["cmake", "--preset", "dev"],
-                ["cmake", "--build", "--preset", "dev", "--target",
-                 *(pathlib.Path(test).name for test in TESTS)])
+    commands = (
+        ["cmake", "--preset", "release"],
+        [
+            "cmake",
+            "--build",
+            "--preset",
+            "tests",
+            "--target",
+            *(pathlib.Path(test).name for test in TESTS),
+        ],
+    )
     for command in commands:
-        result = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        result = subprocess.run(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
         if result.returncode != 0:
             print(result.stdout, file=sys.stderr, end="")
             sys.exit("dev: building the tests failed")

@@ -15,10 +15,15 @@ infold-kernel: ended with 0\r
 
 class KernelTest(unittest.TestCase):
     def test_takes_the_newest_of_the_series(self):
-        names = ["linux-image-6.1.0-9-cloud-amd64", "linux-image-6.1.0-56-cloud-amd64",
-                 "linux-image-6.1.0-57-cloud-amd64-unsigned", "linux-image-6.1.0-58-amd64",
-                 "linux-image-6.12.100+deb12-cloud-amd64", "linux-image-6.12-cloud-amd64",
-                 "linux-image-6.12.99+deb12-cloud-amd64"]
+        names = [
+            "linux-image-6.1.0-9-cloud-amd64",
+            "linux-image-6.1.0-56-cloud-amd64",
+            "linux-image-6.1.0-57-cloud-amd64-unsigned",
+            "linux-image-6.1.0-58-amd64",
+            "linux-image-6.12.100+deb12-cloud-amd64",
+            "linux-image-6.12-cloud-amd64",
+            "linux-image-6.12.99+deb12-cloud-amd64",
+        ]
         self.assertEqual(kernel.newest("6.1", names), "linux-image-6.1.0-56-cloud-amd64")
         self.assertEqual(kernel.newest("6.12", names), "linux-image-6.12.100+deb12-cloud-amd64")
         self.assertIsNone(kernel.newest("6.6", names))
@@ -32,7 +37,6 @@ class KernelTest(unittest.TestCase):
         self.assertFalse(kernel.judge(PASSED.replace("with 0", "with 1"))[0])
         self.assertFalse(kernel.judge(PASSED.replace("infold-kernel", "Kernel panic"))[0])
         self.assertFalse(kernel.judge("infold-kernel: ended with 0\r\n")[0])
-
 
     def test_takes_the_modules_of_interfaces(self):
         folder = "./lib/modules/6.1.0-56-cloud-amd64/kernel/"

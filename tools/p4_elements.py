@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the parts of the P4 program that repeat for each element: p4/generated/.
+"""Writes the parts of the P4 program that repeat for each element: planes/p4/pipeline/generated/.
 
-    tools/p4_elements.py            writes the files
-    tools/p4_elements.py --check    fails if they are not what it would write
+tools/p4_elements.py            writes the files
+tools/p4_elements.py --check    fails if they are not what it would write
 """
 
 import argparse
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "p4" / "generated"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "planes" / "p4" / "pipeline" / "generated"
 ELEMENTS = 64
 SLOTS = 256  # of each job
 JOBS = 16
@@ -27,7 +27,9 @@ HEAD = """\
 
 
 def sizes():
-    return HEAD.format(what="How much there is of everything.") + f"""\
+    return (
+        HEAD.format(what="How much there is of everything.")
+        + f"""\
 #ifndef INFOLD_SIZES
 #define INFOLD_SIZES
 
@@ -42,11 +44,13 @@ def sizes():
 
 #endif
 """
+    )
 
 
-# Registers hold pairs, of the lower and of the higher elements.
+# A register holds pairs of an element from the lower half and one from the higher half.
 PAIRS = ELEMENTS // 2
-# How many of them a stage of Tofino has room for, from stage 3 on. Some have another register, too.
+# How many of these registers fit in each stage of Tofino, from stage 3 on. Some stages also have
+# another register.
 PAIRS_OF_STAGES = (3, 3, 4, 4, 4, 4, 4, 4, 2)
 FIRST_STAGE = 3
 # A header for each bit of the number of elements, and one more element for a full packet.
@@ -55,7 +59,7 @@ UDP_AND_HEADER_BYTES = 40
 
 
 def lane_of(index):
-    """The header and the field."""
+    """Returns the header and the field of an element."""
     for name, count in LANES:
         if index < count:
             return f"headers.{name}", f"headers.{name}.element{index}"
@@ -68,16 +72,22 @@ def continued(lines):
 
 
 def lane_states():
-    """The states of a parser that take one header after the other, by the bits of the number."""
+    """Returns the states of a parser that takes one header after the other, by the bits of the
+    number."""
+
     def selection(bits):
-        """The next of these bits that is set."""
+        """Returns the lines that go on with the next of these bits that is set."""
         rows = ["      transition select(headers.infold.ELEMENTS) {"]
         for place, bit in enumerate(bits):
             above = sum(1 << each for each in bits[:place])
             rows.append(f"        {1 << bit} &&& {above | 1 << bit:#04x}: NAME##_{1 << bit};")
         return rows + ["        default: accept;", "      }"]
-    lines = ["  state NAME {", "    transition select(headers.infold.ELEMENTS) {",
-             f"      {ELEMENTS}: NAME##_all;"]
+
+    lines = [
+        "  state NAME {",
+        "    transition select(headers.infold.ELEMENTS) {",
+        f"      {ELEMENTS}: NAME##_all;",
+    ]
     for bit in range(5, -1, -1):
         lines.append(f"      {1 << bit} &&& {0xFFFF >> bit << bit:#06x}: NAME##_{1 << bit};")
     lines += ["      default: accept;", "    }", "  }", "  state NAME##_all {"]
@@ -93,23 +103,35 @@ def lane_states():
 
 def lanes():
     headers = "".join(
-        f"header {name}_t {{\n" + "".join(f"  element_t element{i};\n" for i in range(count)) +
-        "}\n" for name, count in LANES)
+        f"header {name}_t {{\n"
+        + "".join(f"  element_t element{i};\n" for i in range(count))
+        + "}\n"
+        for name, count in LANES
+    )
     members = continued(f"  {name}_t {name};" for name, _ in LANES)
-    cleared = continued(["  action clear_lanes() {"] +
-                        [f"    {lane_of(i)[1]} = 0;" for i in range(ELEMENTS)] + ["  }"])
-    every = continued(f"            headers.{name}{',' if i + 1 < len(LANES) else ''}"
-                      for i, (name, _) in enumerate(LANES))
+    cleared = continued(
+        ["  action clear_lanes() {"]
+        + [f"    {lane_of(i)[1]} = 0;" for i in range(ELEMENTS)]
+        + ["  }"]
+    )
+    every = continued(
+        f"            headers.{name}{',' if i + 1 < len(LANES) else ''}"
+        for i, (name, _) in enumerate(LANES)
+    )
     lengths = continued(
         "      ({0}, {1}, {2}, {2}) : fit();".format(
-            kind, i, UDP_AND_HEADER_BYTES + bytes_of_element * i)
+            kind, i, UDP_AND_HEADER_BYTES + bytes_of_element * i
+        )
         for kind, bytes_of_element in (("KIND_ADD", 4), ("KIND_SKIP", 0), ("KIND_QUERY", 0))
-        for i in range(ELEMENTS + 1))
+        for i in range(ELEMENTS + 1)
+    )
     states = lane_states()
     read = continued(re.sub(r"TAKE\((.*)\)", r"packet.extract(\1);", line) for line in states)
     make = continued(re.sub(r"TAKE\((.*)\)", r"\1.setValid();", line) for line in states)
     what = "The elements of a packet, and the lengths of packets."
-    return HEAD.format(what=what) + f"""\
+    return (
+        HEAD.format(what=what)
+        + f"""\
 #ifndef INFOLD_LANES
 #define INFOLD_LANES
 
@@ -126,7 +148,7 @@ def lanes():
 #define READ_LANES(NAME) \\
 {read}
 
-// As if the packet had had them.
+// Puts them where a packet would have brought them.
 #define MAKE_LANES(NAME) \\
 {make}
 
@@ -135,6 +157,7 @@ def lanes():
 
 #endif
 """
+    )
 
 
 def stage_of(pair):
@@ -153,12 +176,15 @@ def pair(index):
 
 
 def sums():
-    registers = "".join(f"REGISTER(pair_t, copy_place_t, 1 << COPY_BITS, sums{i})\n"
-                        for i in range(PAIRS))
+    registers = "".join(
+        f"REGISTER(pair_t, copy_place_t, 1 << COPY_BITS, sums{i})\n" for i in range(PAIRS)
+    )
     of_each = "".join(pair(i) for i in range(PAIRS))
     applied = "".join(f"    sum{i}.apply();\n" for i in range(PAIRS))
     what = "The sums, a register for each pair of elements: core::Adder::sum()."
-    return HEAD.format(what=what) + f"""\
+    return (
+        HEAD.format(what=what)
+        + f"""\
 #include "headers.p4"
 #include "registers.p4"
 #include "pair.p4"
@@ -170,11 +196,13 @@ control Sums(inout headers_t headers, inout metadata_t metadata) {{
 {applied}  }}
 }}
 """
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args()
     wrong = []

@@ -10,9 +10,9 @@ source  infold-*.tar.gz of the last commit
 all     wheel and deb
 
 With --check, each package is then installed in a bare Debian 12, where ranks sum (debootstrap;
-needs root and a network). With deb --check the image's steps run there too, without an engine. With
-source --check, ./dev demo builds the source there and draws its picture. With prove --check, the
-folder is rehearsed there. docs/packages.md has more.
+needs root and a network). With deb --check, the image's steps also run there, without an engine.
+With source --check, ./dev demo builds the source there and draws its picture. With prove --check,
+the folder is rehearsed there. docs/packages.md has more.
 """
 
 import argparse
@@ -33,13 +33,14 @@ class Failed(Exception):
 
 
 def run(command, **where):
-    """Runs a command with its output in the log. Returns its stdout."""
+    """Runs a command with its output in the log, and returns its stdout."""
     words = [str(word) for word in command]
     with open(LOG, "a", encoding="utf-8") as log:
         log.write(f"$ {' '.join(words)}\n")
         log.flush()
-        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=log, text=True, check=False,
-                              **where)
+        done = subprocess.run(
+            words, stdout=subprocess.PIPE, stderr=log, text=True, check=False, **where
+        )
         log.write(done.stdout)
     if done.returncode != 0:
         raise Failed(f"{' '.join(words)} failed with {done.returncode}")
@@ -47,12 +48,20 @@ def run(command, **where):
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="./dev package", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", nargs="?", default="all",
-                        choices=("wheel", "deb", "image", "prove", "source", "all"))
-    parser.add_argument("--check", action="store_true",
-                        help="install each in a bare Debian 12 and sum there")
+    parser = argparse.ArgumentParser(
+        prog="./dev package",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        default="all",
+        choices=("wheel", "deb", "image", "prove", "source", "all"),
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="install each in a bare Debian 12 and sum there"
+    )
     return parser.parse_args()
 
 

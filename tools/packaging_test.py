@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The units of packaging/. systemd understands them, they differ only where they must, and their
-settings are options that exist."""
+"""Tests the files of packaging/: systemd understands the units, they differ only where they must,
+and their settings are options that exist."""
 
 import json
 import pathlib
@@ -17,13 +17,23 @@ from packing import deb, image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGING = ROOT / "packaging"
 UNITS = sorted(PACKAGING.glob("*.service"))
-# The extra rights of packet programs, beside those of a switch in user space.
-OF_XDP = {"Description", "AssertPathExists", "StartLimitIntervalSec", "ExecStart", "RestartSec",
-          "CapabilityBoundingSet", "AmbientCapabilities", "PrivateUsers", "SystemCallFilter"}
+# The keys of a unit that differ because packet programs need other rights than a switch in user
+# space.
+OF_XDP = {
+    "Description",
+    "AssertPathExists",
+    "StartLimitIntervalSec",
+    "ExecStart",
+    "RestartSec",
+    "CapabilityBoundingSet",
+    "AmbientCapabilities",
+    "PrivateUsers",
+    "SystemCallFilter",
+}
 
 
 def settings(unit):
-    """{key: values} of a unit."""
+    """Returns {key: values} of a unit."""
     found = {}
     for line in unit.read_text(encoding="utf-8").splitlines():
         if pair := re.fullmatch(r"(\w+)=(.*)", line):
@@ -38,16 +48,21 @@ class PackagingTest(unittest.TestCase):
         for unit in UNITS:
             with tempfile.TemporaryDirectory() as folder:
                 copy = pathlib.Path(folder, unit.name)
-                # systemd also looks for the program.
-                copy.write_text(unit.read_text(encoding="utf-8").replace(
-                    "/usr/bin/infold", "/bin/true"), encoding="utf-8")
-                result = subprocess.run(["systemd-analyze", "verify", copy], text=True,
-                                        check=False, capture_output=True)
+                # systemd also checks that the program exists.
+                copy.write_text(
+                    unit.read_text(encoding="utf-8").replace("/usr/bin/infold", "/bin/true"),
+                    encoding="utf-8",
+                )
+                result = subprocess.run(
+                    ["systemd-analyze", "verify", copy], text=True, check=False, capture_output=True
+                )
                 self.assertEqual((result.returncode, result.stdout + result.stderr), (0, ""), unit)
 
     def test_units_differ_in_what_packet_programs_take(self):
-        user, xdp = (settings(PACKAGING / name)
-                     for name in ("infold-switch.service", "infold-switch-xdp.service"))
+        user, xdp = (
+            settings(PACKAGING / name)
+            for name in ("infold-switch.service", "infold-switch-xdp.service")
+        )
         differing = {key for key in user.keys() | xdp.keys() if user.get(key) != xdp.get(key)}
         self.assertEqual(differing, OF_XDP)
 
@@ -62,12 +77,13 @@ class PackagingTest(unittest.TestCase):
             self.assertEqual(settings(PACKAGING / "infold-switch.service")[key], [""])
 
     def test_settings_are_options(self):
-        options = set(re.findall(r"--([a-z-]+)",
-                                 (ROOT / "cli/help/infold-switch.txt").read_text("utf-8")))
+        options = set(
+            re.findall(r"--([a-z-]+)", (ROOT / "cli/help/infold-switch.txt").read_text("utf-8"))
+        )
         for unit in UNITS:
             path = re.search(r"--config /etc/infold/(\S+)", unit.read_text("utf-8"))[1]
             text = (PACKAGING / path).read_text("utf-8")
-            # Also the commented suggestions.
+            # The suggestions, which are commented out, count as well.
             keys = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", text, flags=re.MULTILINE)).keys()
             self.assertGreaterEqual(options, {key.replace("_", "-") for key in keys}, path)
 
@@ -78,18 +94,21 @@ class PackagingTest(unittest.TestCase):
 
     def test_scripts_are_shell(self):
         for path in (PACKAGING / "debian" / "prerm", ROOT / "cmake" / "progress.sh"):
-            result = subprocess.run(["sh", "-n", path], text=True, check=False,
-                                    capture_output=True)
+            result = subprocess.run(["sh", "-n", path], text=True, check=False, capture_output=True)
             self.assertEqual((result.returncode, result.stderr), (0, ""), path)
 
     def test_progress_never_fails(self):
         with tempfile.TemporaryDirectory() as folder:
             parts = pathlib.Path(folder, "progress")
             pathlib.Path(f"{parts}.total").write_text("2\n", "utf-8")
-            # A session of its own has no terminal.
+            # In a session of its own, the script has no terminal.
             for words in (["--begin", "2"], [parts, "one"], [parts, "one"], ["/nowhere/file", "x"]):
-                result = subprocess.run(["sh", ROOT / "cmake" / "progress.sh", *words],
-                                        check=False, capture_output=True, start_new_session=True)
+                result = subprocess.run(
+                    ["sh", ROOT / "cmake" / "progress.sh", *words],
+                    check=False,
+                    capture_output=True,
+                    start_new_session=True,
+                )
                 self.assertEqual(result.returncode, 0, words)
             self.assertEqual(parts.read_text("utf-8").split(), ["one", "one"])
 
@@ -103,8 +122,9 @@ class PackagingTest(unittest.TestCase):
         self.assertNotIn(said["USER"], ("root", "0"))
         command = json.loads(said["ENTRYPOINT"]) + json.loads(said["CMD"])
         self.assertEqual(command[:2], ["/usr/bin/infold", "switch"])
-        self.assertIn(f"useradd --system --no-create-home --shell /usr/sbin/nologin {said['USER']}",
-                      text)
+        self.assertIn(
+            f"useradd --system --no-create-home --shell /usr/sbin/nologin {said['USER']}", text
+        )
 
 
 if __name__ == "__main__":

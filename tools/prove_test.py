@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of tools/gpu/prove: steps that pass, fail, hang or cannot run, and what it writes down
-of them."""
+"""Tests the runner of tools/gpu/prove: steps that pass, fail, hang or cannot run, and what it
+records about them."""
 
 import io
 import json
@@ -19,21 +19,29 @@ from unittest import mock
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROVE = ROOT / "tools" / "gpu" / "prove"
 sys.path[:0] = [str(PROVE / "proving"), str(ROOT / "tools")]
-import machine as machines  # noqa: E402
-import run  # noqa: E402
-import steps  # noqa: E402
-from packing.prove import with_modules  # noqa: E402
-from report import Report  # noqa: E402
-from supervision import figures_of, run_step  # noqa: E402
+import machine as machines
+import run
+import steps
+from packing.prove import with_modules
+from report import Report
+from supervision import figures_of, run_step
 
 PATIENCE_S = 60
-BARE = {"processors": 1, "torch": "", "gpu": "", "programs": {}, "python_headers": False,
-        "pytest": False, "lab": "needs root", "infold": {"starts": True}, "rehearsal": False}
+BARE = {
+    "processors": 1,
+    "torch": "",
+    "gpu": "",
+    "programs": {},
+    "python_headers": False,
+    "pytest": False,
+    "lab": "needs root",
+    "infold": {"starts": True},
+    "rehearsal": False,
+}
 
 
 def step(script, limit_s=PATIENCE_S, name="a step"):
-    return steps.Step(name, "gpu", limit_s, lambda _: [sys.executable, "-c", script],
-                      lambda _: "")
+    return steps.Step(name, "gpu", limit_s, lambda _: [sys.executable, "-c", script], lambda _: "")
 
 
 class ProveTest(unittest.TestCase):
@@ -76,15 +84,18 @@ class ProveTest(unittest.TestCase):
         self.assertTrue(self.report.failed)
 
     def test_a_step_that_hangs_ends_with_its_children(self):
-        child = ("import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-                 "time.sleep(1e4)")
-        script = ("import subprocess, sys\n"
-                  f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
-                  "print('{\"child\": %d}' % child.pid, flush=True)\nchild.wait()")
+        child = (
+            "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(1e4)"
+        )
+        script = (
+            "import subprocess, sys\n"
+            f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
+            "print('{\"child\": %d}' % child.pid, flush=True)\nchild.wait()"
+        )
         with mock.patch("testing.process.GRACE_S", 1):
-            run_step(step(script), BARE, 3, self.report)
+            run_step(step(script), BARE, 10, self.report)
         self.assertEqual(self.last()["status"], "timed out")
-        self.assertIn("not done after 3 s", self.last()["reason"])
+        self.assertIn("not done after 10 s", self.last()["reason"])
         number = self.last()["figures"][0]["child"]
         end = time.monotonic() + PATIENCE_S
         while self.runs(number):
@@ -100,8 +111,10 @@ class ProveTest(unittest.TestCase):
         return state.split()[0] != "Z"
 
     def test_after_the_profiles_limit_steps_are_skipped(self):
-        with mock.patch.object(run, "STEPS", (step(""),)), \
-                mock.patch.object(run, "PROFILE_LIMIT_S", 0):
+        with (
+            mock.patch.object(run, "STEPS", (step(""),)),
+            mock.patch.object(run, "PROFILE_LIMIT_S", 0),
+        ):
             run.run_profile("gpu", BARE, self.report)
         self.assertEqual(self.last()["status"], "skipped")
         self.assertIn("are over", self.last()["reason"])
@@ -111,11 +124,14 @@ class ProveTest(unittest.TestCase):
             self.assertTrue(each.reason(BARE), each.name)
         with_torch = BARE | {"torch": "2.11.0"}
         reasons = {each.reason(with_torch) for each in steps.STEPS if each.profile == "gpu"}
-        self.assertEqual(reasons, {"missing here: cmake, ninja, g++",
-                                   "no GPU here: torch.cuda.is_available() is False"})
+        self.assertEqual(
+            reasons,
+            {"missing here: cmake, ninja, g++", "no GPU here: torch.cuda.is_available() is False"},
+        )
         with_old_libraries = BARE | {"infold": {"starts": False, "said": "GLIBC_2.36 not found"}}
-        of_cores = {each.reason(with_old_libraries)
-                    for each in steps.STEPS if each.profile == "cores"}
+        of_cores = {
+            each.reason(with_old_libraries) for each in steps.STEPS if each.profile == "cores"
+        }
         self.assertEqual(of_cores, {"infold does not start here: GLIBC_2.36 not found"})
 
     def test_every_step_has_a_command_and_a_limit_within_its_profiles(self):
@@ -151,21 +167,24 @@ class ProveTest(unittest.TestCase):
             self.assertEqual(machines._torch(), ("", ""))
 
     def test_the_source_says_how_the_folder_is_made(self):
-        said = subprocess.run(["bash", PROVE / "prove.sh"], capture_output=True, text=True,
-                              check=False)
+        said = subprocess.run(
+            ["bash", PROVE / "prove.sh"], capture_output=True, text=True, check=False
+        )
         self.assertEqual(said.returncode, 2)
         self.assertIn("./dev package prove", said.stderr)
 
 
 class FolderTest(unittest.TestCase):
-    """What travels."""
+    """What the folder contains that travels to the other machine."""
 
     def test_modules_travel_with_the_tests_that_import_them(self):
         with tempfile.TemporaryDirectory() as root:
-            scripts = {"python/tests/gpu_test.py": "import os\nimport models",
-                       "python/tests/models.py": "def later():\n    from processes import run",
-                       "python/tests/alone.py": "import models",
-                       "tests/network/processes.py": "import models, sys"}
+            scripts = {
+                "python/tests/gpu_test.py": "import os\nimport models",
+                "python/tests/models.py": "def later():\n    from processes import run",
+                "python/tests/alone.py": "import models",
+                "tests/network/processes.py": "import models, sys",
+            }
             for name, text in scripts.items():
                 path = pathlib.Path(root) / name
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +194,7 @@ class FolderTest(unittest.TestCase):
 
 
 class RunTest(unittest.TestCase):
-    """The runner as a process, in a folder that has nothing but it."""
+    """The runner as a process, in a folder that contains only the runner."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -187,8 +206,12 @@ class RunTest(unittest.TestCase):
         (self.folder / "prove.sh").write_bytes((PROVE / "prove.sh").read_bytes())
 
     def start(self, *words):
-        return subprocess.Popen(["bash", self.folder / "prove.sh", *words], text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen(
+            ["bash", self.folder / "prove.sh", *words],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def test_a_profile_that_does_not_exist_is_named(self):
         process = self.start("gpus")

@@ -38,11 +38,15 @@ class ReportTest(unittest.TestCase):
             path.write_text(JUNIT, encoding="utf-8")
             tally = report.read_junit(path, "asan")
         self.assertEqual(str(tally), "1 passed, 2 failed, 2 skipped")
-        self.assertEqual(tally.failures[0],
-                         report.Failure("asan: A.Fails/0",
-                                        "./dev test --stage asan '^A\\.Fails/0$'", "4 is not 5"))
-        self.assertEqual(tally.skips, [("asan: A.Skips", "needs root"),
-                                       ("asan: script", "no veth here")])
+        self.assertEqual(
+            tally.failures[0],
+            report.Failure(
+                "asan: A.Fails/0", "./dev test --stage asan '^A\\.Fails/0$'", "4 is not 5"
+            ),
+        )
+        self.assertEqual(
+            tally.skips, [("asan: A.Skips", "needs root"), ("asan: script", "no veth here")]
+        )
 
     def test_reads_every_outcome_of_pytest(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -50,11 +54,19 @@ class ReportTest(unittest.TestCase):
             path.write_text(PYTEST, encoding="utf-8")
             tally = report.read_pytest(path, "python")
         self.assertEqual(str(tally), "1 passed, 2 failed, 1 skipped")
-        self.assertEqual(tally.failures, [
-            report.Failure("python: test_fails[two]",
-                           "./dev test --stage python 'test_fails[two]'", "4 == 5"),
-            report.Failure("python: test_cannot_begin",
-                           "./dev test --stage python test_cannot_begin")])
+        self.assertEqual(
+            tally.failures,
+            [
+                report.Failure(
+                    "python: test_fails[two]",
+                    "./dev test --stage python 'test_fails[two]'",
+                    "4 == 5",
+                ),
+                report.Failure(
+                    "python: test_cannot_begin", "./dev test --stage python test_cannot_begin"
+                ),
+            ],
+        )
         self.assertEqual(tally.skips, [("python: test_skips", "no GPU")])
 
     def test_stops_at_the_limit_with_all_children(self):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs everything that proves infold right, stage by stage, and ends with one line of counts.
 
-Without FILTER: all stages. From scratch and with an empty compiler cache they take 28 to 41 minutes
-on 2 cores that nothing else uses. Most of that is compiling, which the cache spares the next run.
-With FILTER, a regular expression: only the ctest cases that match, in the stage named by --stage
-(default dev).
+Without FILTER, it runs all stages. From scratch and with an empty compiler cache they take 28 to 41
+minutes on 2 free cores of a fast machine, and more than an hour on a slow one. Most of that is
+compiling, which the cache saves in the next run. With FILTER, a regular expression, it runs only
+the ctest cases that match, in the stage that --stage names (default tests).
 """
 
 import argparse
@@ -21,54 +21,96 @@ from testing.stages import Build, Cases, Command, Context, PythonCases
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 FAILURES_SHOWN = 10  # of each stage
-LINES_SHOWN = 25  # of each failure
+# How much of each failure is shown. The first error tells most, and what follows from it may be
+# long.
+FIRST_LINES_SHOWN = 20
+LAST_LINES_SHOWN = 10
 
-# In the order in which people want to know the results. After its limit a stage counts as hung. The
-# limit must hold beside a load of ten on two cores, which makes a stage five times slower. A new
-# stage is one line.
+# The tests that often wait come first, so that what the later stages need is built meanwhile. A
+# stage that exceeds its limit counts as hung. The limit must hold on two cores with a load of ten,
+# which makes a stage five times slower. A new stage is one line.
 STAGES = (
-    Cases("dev", "unit, property and integration tests", 6000),
-    Build("headers", "every header compiles alone", 300, "dev", "headers"),
-    Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
+    Cases("tests", "unit, property and integration tests", 6000, "release", "tests"),
+    PythonCases("python", "the PyTorch package, against torch 2.13", 6000),
+    PythonCases(
+        "python-2.11", "the same against torch 2.11, where it is installed", 6000, torch="2.11"
+    ),
+    PythonCases(
+        "python-2.14", "the same against torch 2.14, where it is installed", 6000, torch="2.14"
+    ),
     Cases("asan", "the same tests under asan and ubsan", 7200, "asan"),
     Cases("tsan", "tests of the layers with threads under tsan", 6000, "tsan"),
-    Command("swarm", "10,000 simulated runs", 6000,
-            ("build/release/infold", "sim", "--swarm", "10000"), "release"),
+    Build("headers", "every header compiles alone", 300, "release", "headers"),
+    Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
+    Command(
+        "torch-2.11",
+        "the backend compiles with the headers of torch 2.11, and locks",
+        3600,
+        ("tools/torch_headers.py", "2.11.0"),
+    ),
+    Command(
+        "prove",
+        "the folder for machines with a GPU, rehearsed in a bare root",
+        3600,
+        ("tools/package.py", "prove", "--check"),
+        "release",
+        builder=("tools/package.py", "prove"),
+        needs_root=True,
+    ),
+    Command(
+        "tidy",
+        "layers, style, documents, bugs",
+        3600,
+        ("tools/tidy.py",),
+        builder=("tools/cpp_lint.py",),
+    ),
+    Command(
+        "fuzz",
+        "every fuzz target for a moment",
+        3600,
+        ("tools/fuzz.py", "--blind", "--total-seconds", "30"),
+        "asan",
+        "fuzz-blind",
+    ),
+    Command(
+        "swarm",
+        "10,000 simulated runs",
+        6000,
+        ("build/release/infold", "sim", "--swarm", "10000"),
+        "release",
+    ),
     Cases("full", "every interleaving of the larger cases", 7200, "release", "full"),
-    PythonCases("python", "the PyTorch package, against torch 2.13", 6000),
-    PythonCases("python-2.11", "the same against torch 2.11, where it is installed", 6000,
-                torch="2.11"),
-    PythonCases("python-2.14", "the same against torch 2.14, where it is installed", 6000,
-                torch="2.14"),
-    Command("torch-2.11", "the backend compiles with the headers of torch 2.11", 3600,
-            ("tools/torch_headers.py", "2.11.0")),
-    Command("prove", "the folder for machines with a GPU, rehearsed in a bare root", 3600,
-            ("tools/package.py", "prove", "--check"), "release", ("tools/package.py", "prove"),
-            needs_root=True),
-    Command("fuzz", "every fuzz target for a moment", 3600,
-            ("tools/fuzz.py", "--blind", "--total-seconds", "30"), "fuzz-blind"),
-    Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),
 )
-# At most 3 minutes from scratch on 2 cores. Compiling takes most of the time. So only the most
-# important parts are built: packets, machines, ports, control, communicator.
+# These take at most 3 minutes from scratch on 2 cores. Most of that is compiling, so only the most
+# important parts are built: packets, machines, endpoints, joining and communicator.
 QUICK_STAGES = (
     Cases("quick", "protocol, machines, endpoints and communicator", 3000, "quick"),
-    Command("tidy", "layers, style, documents", 900, ("tools/tidy.py",)),
+    Command("tidy", "layers, style, documents", 900, ("tools/tidy.py", "--quick")),
 )
 
 
 def parse():
     parser = argparse.ArgumentParser(
-        prog="./dev test", description=__doc__,
+        prog="./dev test",
+        description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="stages:\n" + "\n".join(f"  {s.name:12} {s.title}" for s in STAGES))
-    parser.add_argument("filter", nargs="?", metavar="FILTER",
-                        help="run only the ctest cases that match")
-    parser.add_argument("--quick", action="store_true",
-                        help="the stages that fit in 3 minutes: "
-                        + ", ".join(s.name for s in QUICK_STAGES))
-    parser.add_argument("--stage", action="append", metavar="NAME",
-                        choices=[s.name for s in STAGES], help="run this stage; repeatable")
+        epilog="stages:\n" + "\n".join(f"  {s.name:12} {s.title}" for s in STAGES),
+    )
+    parser.add_argument(
+        "filter", nargs="?", metavar="FILTER", help="run only the ctest cases that match"
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="the stages that fit in 3 minutes: " + ", ".join(s.name for s in QUICK_STAGES),
+    )
+    parser.add_argument(
+        "--stage",
+        action="append",
+        metavar="NAME",
+        choices=[s.name for s in STAGES],
+        help="run this stage; repeatable",
+    )
     options = parser.parse_args()
     if options.quick and options.stage:
         parser.error("--quick and --stage exclude each other")
@@ -79,7 +121,7 @@ def chosen_stages(options):
     if options.stage:
         return [s for s in STAGES if s.name in options.stage]
     if options.filter:
-        return [s for s in STAGES if s.name == "dev"]
+        return [s for s in STAGES if s.name == "tests"]
     return list(QUICK_STAGES if options.quick else STAGES)
 
 
@@ -88,6 +130,7 @@ def run_stage(stage, position, context, ahead):
     ticker = Ticker(f"[{position}] {stage.name}: {stage.title}")
     ticker.tick()
     missing = ahead.wait_for(stage, ticker)
+    waited_s = ticker.elapsed_s()
     if missing is not None:
         tally = stage.failed(missing)
     elif reason := stage.skip_reason():
@@ -95,7 +138,7 @@ def run_stage(stage, position, context, ahead):
     else:
         with open(path, "a", encoding="utf-8") as log:
             tally = stage.run(context, log, ticker)
-    ticker.done(str(tally))
+    ticker.done(str(tally), waited_s)
     show_failures(tally.failures, path)
     return tally
 
@@ -104,9 +147,17 @@ def show_failures(failures, path):
     for failure in failures[:FAILURES_SHOWN]:
         print(f"    {failure.name}:")
         said = failure.said or path.read_text(encoding="utf-8", errors="replace")
-        print("\n".join("        " + line for line in said.splitlines()[-LINES_SHOWN:]))
+        print("\n".join("        " + line for line in excerpt(said.splitlines())))
     if failures:
         print(f"    whole log: {path.relative_to(ROOT)}")
+
+
+def excerpt(lines):
+    left_out = len(lines) - FIRST_LINES_SHOWN - LAST_LINES_SHOWN
+    if left_out <= 1:
+        return lines
+    gap = f"... {left_out} lines ..."
+    return [*lines[:FIRST_LINES_SHOWN], gap, *lines[-LAST_LINES_SHOWN:]]
 
 
 def summarise(total):

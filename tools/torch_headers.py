@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the PyTorch backend compiles with the headers of a release of torch that is not
-installed. The headers come out of the release's wheel on PyPI: reading parts of the wheel fetches
-15 MB of its 530. Without a network the check ends with status 77 and the reason.
+installed, and that it holds the lock of each member that it touches. The headers come from the
+release's wheel on PyPI; reading only parts of the wheel fetches 15 MB of its 530. Without a
+network, the check ends with status 77 and the reason.
 
     tools/torch_headers.py 2.11.0
 """
@@ -19,7 +20,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -67,29 +67,31 @@ class RemoteFile(io.RawIOBase):
         if self._at >= self._size:
             return 0
         number, skipped = divmod(self._at, BLOCK_BYTES)
-        part = self._block(number)[skipped:skipped + len(buffer)]
-        buffer[:len(part)] = part
+        part = self._block(number)[skipped : skipped + len(buffer)]
+        buffer[: len(part)] = part
         self._at += len(part)
         return len(part)
 
 
 def wheel_of(release):
-    """The address and size of the release's wheel for this Python."""
+    """Returns the address and size of the release's wheel for this Python."""
     kind = {"Accept": "application/vnd.pypi.simple.v1+json"}
-    with urllib.request.urlopen(urllib.request.Request(INDEX, headers=kind),
-                                timeout=PATIENCE_S) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(INDEX, headers=kind), timeout=PATIENCE_S
+    ) as answer:
         files = json.load(answer)["files"]
     python = "cp" + sysconfig.get_config_var("py_version_nodot")
     for each in files:
         name = each["filename"]
-        if name.startswith(f"torch-{release}-{python}-{python}-manylinux") \
-                and name.endswith(f"_{platform.machine()}.whl"):
+        if name.startswith(f"torch-{release}-{python}-{python}-manylinux") and name.endswith(
+            f"_{platform.machine()}.whl"
+        ):
             return each["url"], each["size"]
     raise urllib.error.URLError(f"there is no wheel of torch {release} for {python}")
 
 
 def fetch(release):
-    """The folder with the headers."""
+    """Fetches the headers unless they are there, and returns their folder."""
     folder = ROOT / "build" / "torch-headers" / release
     include = folder / "torch" / "include"
     if (folder / "complete").exists():
@@ -97,29 +99,44 @@ def fetch(release):
     shutil.rmtree(folder, ignore_errors=True)
     with zipfile.ZipFile(io.BufferedReader(RemoteFile(*wheel_of(release)), 1 << 16)) as wheel:
         start, *ends = HEADERS
-        wheel.extractall(folder, [name for name in wheel.namelist()
-                                  if name.startswith(start) and name.endswith(tuple(ends))])
+        wheel.extractall(
+            folder,
+            [
+                name
+                for name in wheel.namelist()
+                if name.startswith(start) and name.endswith(tuple(ends))
+            ],
+        )
     (folder / "complete").touch()
     return include
 
 
-def compile_alone(headers, folder, source):
-    """The compiler's complaints about one file, empty if there are none. Each file is compiled
-    alone, as on a machine with many processors. A compiler cache spares the next run the time."""
-    launcher = ["ccache"] if shutil.which("ccache") else []
+def complaints_about(headers, source):
+    """Returns what clang says about one file. Unlike g++, clang also follows the locks."""
     folders = (headers, headers / "torch/csrc/api/include", sysconfig.get_path("include"))
-    words = [*launcher, "g++", "-std=c++20", "-O0", "-w", "-DTORCH_EXTENSION_NAME=_c",
-             "-DUSE_C10D_GLOO", "-Isrc", "-Iinclude", "-I.",
-             *(word for each in folders for word in ("-isystem", each)),
-             "-c", source, "-o", pathlib.Path(folder, "-".join(source.parts) + ".o")]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False,
-                          env=os.environ | {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"})
+    words = [
+        "clang++-19",
+        "-fsyntax-only",
+        "-std=c++20",
+        "-Wno-everything",
+        "-Wthread-safety",
+        "-Werror",
+        "-DTORCH_EXTENSION_NAME=_c",
+        "-DUSE_C10D_GLOO",
+        "-Isrc",
+        "-Iinclude",
+        "-I.",
+        *(word for each in folders for word in ("-isystem", each)),
+        source,
+    ]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stderr if done.returncode != 0 else ""
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("release", help="for example 2.11.0")
     options = parser.parse_args()
     try:
@@ -127,11 +144,11 @@ def main():
     except (OSError, zipfile.BadZipFile) as error:
         print(f"the headers of torch {options.release} cannot be fetched: {error}")
         return SKIPPED
-    sources = [path.relative_to(ROOT) for path in
-               sorted((ROOT / "python" / "backend").rglob("*.cc"))]
-    with tempfile.TemporaryDirectory() as folder, \
-            concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        complaints = list(pool.map(functools.partial(compile_alone, headers, folder), sources))
+    sources = [
+        path.relative_to(ROOT) for path in sorted((ROOT / "python" / "backend").rglob("*.cc"))
+    ]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        complaints = list(pool.map(functools.partial(complaints_about, headers), sources))
     for complaint in filter(None, complaints):
         print(complaint)
     if any(complaints):

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The infold packet, byte for byte: the layout of spec/protocol.md, for C, C++ and BPF. This file
- * has layout, limits and byte order only. Header integers are big-endian, as networks expect and P4
- * parsers read. Payload elements are little-endian, so that a CPU adds them without swapping. Every
- * field is aligned to its size.
+ * has layout, limits and byte order only. Header integers are big-endian, because networks expect
+ * that and P4 parsers read it. Payload elements are little-endian, so that a CPU adds them without
+ * swapping. Every field is aligned to its size.
  *
  *    0       1       2       3       4       5       6       7
  *   +-------+-------+-------+-------+-------+-------+-------+-------+
@@ -51,17 +51,17 @@ static inline infold_be32 infold_to_be32(uint32_t value) {
 enum {
   INFOLD_MAGIC = 0xF1,
   INFOLD_VERSION = 1,
-  /* A probe of the path to an aggregator's host, and its echo. They are no packets of a job
-   * (R-017). */
+  /* A probe of the path to an aggregator's host, and its echo. Neither belongs to a job. */
   INFOLD_PROBE_MAGIC = 0xF0,
   INFOLD_ECHO_MAGIC = 0xF2,
   INFOLD_PROBE_BYTES_MIN = 32,
-  /* The 32 bytes leave 352 elements of 32 bits and their 11 exponents in an IPv6 packet of 1500. */
+  /* A header of 32 bytes leaves room for 352 elements of 32 bits and their 11 exponents in an IPv6
+   * packet of 1500 bytes. */
   INFOLD_HEADER_BYTES = 32,
   INFOLD_TAG_BYTES = 16,
   /* The seen-set of a slot is four 64-bit words. */
   INFOLD_WORKERS_MAX = 256,
-  /* The most aggregators that one job's chunks go to. */
+  /* The largest number of aggregators that one job's chunks can go to. */
   INFOLD_SITES_MAX = 64,
   /* 2048 elements of 32 bits fill a 9000-byte MTU; 8192 is the same payload in 8-bit elements. */
   INFOLD_ELEMENTS_MAX = 8192,
@@ -83,24 +83,24 @@ enum infold_kind {
   INFOLD_KIND_ADD = 1,       /* a contribution: exponents and elements */
   INFOLD_KIND_SKIP = 2,      /* a contribution that adds nothing: header only */
   INFOLD_KIND_PARTIAL = 3,   /* an aggregator's exact sum for its parent: 64-bit lanes */
-  INFOLD_KIND_OVERRANGE = 4, /* an aggregator's exponents lie too far apart: exponents only */
+  INFOLD_KIND_OVERRANGE = 4, /* exponents at an aggregator lie too far apart: exponents only */
   INFOLD_KIND_QUERY = 5,     /* asks for the state of the chunk: header only, adds nothing */
   INFOLD_KIND_ABORT = 6,     /* the end of the job, with its reason */
   INFOLD_KIND_RESULT = 8,    /* the aggregate */
-  INFOLD_KIND_REALIGN = 9,   /* asks for the chunk again, no finer than this: exponents only */
+  INFOLD_KIND_REALIGN = 9,   /* asks for the chunk again, not finer than this: exponents only */
   INFOLD_KIND_PENDING = 10,  /* the ranks that a chunk still waits for */
   INFOLD_KIND_ABORTED = 11   /* the end of the job: its reason and the rank that gave it */
 };
 
 enum infold_flag {
   INFOLD_FLAG_PARTIAL = 0x01,  /* a result without all expected contributions */
-  INFOLD_FLAG_SPECIALS = 0x02, /* some element is a NaN or infinity code */
+  INFOLD_FLAG_SPECIALS = 0x02, /* some element is the code of a NaN or infinity */
   INFOLD_FLAG_TAGGED = 0x04,   /* 16 bytes of keyed tag follow the header */
-  INFOLD_FLAG_SPARSE = 0x08,   /* zeros are left out, of one or several chunks */
-  INFOLD_FLAG_BITS = 0x10      /* of PENDING: the missing ranks are a set of bits */
+  INFOLD_FLAG_SPARSE = 0x08,   /* zeros are left out; may hold several chunks */
+  INFOLD_FLAG_BITS = 0x10      /* in PENDING: the missing ranks are a set of bits */
 };
 
-/* The flags that a packet of this kind may have. An unknown kind has none. */
+/* Returns the flags that a packet of this kind may have. */
 static inline uint8_t infold_flags_of(uint32_t kind) {
   switch (kind) {
     case INFOLD_KIND_ADD: return INFOLD_FLAG_SPECIALS | INFOLD_FLAG_TAGGED | INFOLD_FLAG_SPARSE;
@@ -126,8 +126,9 @@ enum infold_format {
   INFOLD_FORMAT_COUNT = 8
 };
 
-/* High nibble of infold_header.format: the workers' data type. Aggregators compare it. They read
- * only whether it is f64, which has blocks and exponents of its own size. */
+/* High nibble of infold_header.format: the workers' data type. Aggregators compare it. In format
+ * native they also read it; in other formats they read only whether it is f64, which has larger
+ * blocks and exponents. */
 enum infold_dtype {
   INFOLD_DTYPE_F32 = 0,
   INFOLD_DTYPE_F16 = 1,
@@ -140,19 +141,20 @@ enum infold_dtype {
   INFOLD_DTYPE_COUNT = 8
 };
 
-/* Low nibble of infold_header.operation: how elements are combined. An average is summed like a
- * sum, and the receivers divide it. It has a code of its own, so that a mix of sum and average is
- * found. */
+/* Low nibble of infold_header.operation: how elements are combined. Aggregators sum an average like
+ * a sum, and the receivers divide it; in format native the root divides (R-041). An average has its
+ * own code, so that a mix of sum and average is found. */
 enum infold_reduction {
   INFOLD_REDUCTION_SUM = 0,
   INFOLD_REDUCTION_AVERAGE = 1,
   INFOLD_REDUCTION_MIN = 2,
   INFOLD_REDUCTION_MAX = 3,
-  INFOLD_REDUCTION_OR = 4, /* of integers, bit by bit */
+  INFOLD_REDUCTION_OR = 4, /* bitwise, for integers */
   INFOLD_REDUCTION_COUNT = 5
 };
 
-/* High nibble of infold_header.operation: the call the chunk belongs to; compared, not read. */
+/* High nibble of infold_header.operation: the call that the chunk belongs to. Aggregators compare
+ * it, and read only whether it is a broadcast or a barrier (R-014). */
 enum infold_collective {
   INFOLD_COLLECTIVE_ALL_REDUCE = 0,
   INFOLD_COLLECTIVE_REDUCE = 1,
@@ -165,39 +167,44 @@ struct infold_header {
   uint8_t magic;
   uint8_t version_kind; /* version in the high nibble, infold_kind in the low */
   uint8_t flags;
-  uint8_t worker; /* sender; RESULT, REALIGN: the completer; PENDING, ABORTED: the receiver */
+  uint8_t worker; /* the sender; in RESULT, REALIGN: the worker that completed the chunk; in
+                   * PENDING, ABORTED: the receiver */
   infold_be16 job;
   infold_be16 slot;
   infold_be32 epoch;
-  infold_be32 round; /* counts the chunks of this slot; with the slot it is the chunk's number */
+  infold_be32 round; /* counts the chunks of this slot; slot and round together are the chunk's
+                      * number */
   infold_be16 elements;
   uint8_t format;    /* infold_dtype << 4 | infold_format */
   uint8_t operation; /* infold_collective << 4 | infold_reduction */
-  infold_be32 shape; /* INFOLD_SHAPE_..._FACTOR: element count, root and encoding, mod 2^32 */
+  infold_be32 shape; /* element count, root and encoding, mod 2^32; see INFOLD_SHAPE_..._FACTOR */
   infold_be16 contributors;
   infold_be16 weight;
   infold_be32 contributor_digest; /* sum mod 2^32 of a hash of each contributing rank */
 };
 
-/* Odd, hence invertible, and large: a wrong root and a wrong size cannot be taken for each other.
- */
+/* The factor of a call's root. It is odd, hence invertible, and large, so that a wrong root and a
+ * wrong size cannot be mistaken for each other. */
 #define INFOLD_SHAPE_ROOT_FACTOR 0x9E3779B1u
-/* Factor of a call's encoding, a number of 16 bits. Two shapes that differ by a multiple of this
- * differ in their encodings. Two sizes that differ by less than 13523 never do so. */
+/* The factor of a call's encoding, a number of 16 bits. If two shapes differ by a multiple of this
+ * factor, then the calls' encodings differ. Two sizes that are less than 13523 apart never differ
+ * by such a multiple. */
 #define INFOLD_SHAPE_ENCODING_FACTOR 0x6A09E667u
 
-/* Payload of PENDING: the ranks still missing, as ranges, at most this many. Or, with
- * INFOLD_FLAG_BITS, as bits: rank r is bit r mod 8 of byte r / 8; at most as many bytes. */
+/* The payload of PENDING names the ranks that are still missing, as at most
+ * INFOLD_PENDING_RANGES_MAX ranges. With INFOLD_FLAG_BITS it is a set of at most
+ * INFOLD_PENDING_BYTES_MAX bytes instead, in which rank r is bit r mod 8 of byte r / 8. */
 enum { INFOLD_PENDING_RANGES_MAX = 8, INFOLD_PENDING_BYTES_MAX = 32 };
 struct infold_rank_range {
   infold_be16 first;
   infold_be16 count;
 };
 
-/* The start of a body that leaves out zeros: the number of chunks, on consecutive slots, and the
- * grain. With whole blocks, each chunk has a bit for each of its blocks, in little-endian words of
- * 32 bits; then the chunks follow (R-018). With quarters, each chunk begins with its bits, and with
- * four bits for each block that it has (R-019). */
+/* A body that leaves out zeros starts with the number of chunks, which are on consecutive slots,
+ * and the grain. If the grain is whole blocks, a set of bits for each chunk follows: one bit for
+ * each of its blocks, in little-endian words of 32 bits. The chunks come after all sets (R-018). If
+ * the grain is quarters, each chunk begins with its own set, and with four bits for each block of
+ * the set (R-019). */
 enum { INFOLD_SPARSE_CHUNKS_MAX = 64 };
 enum infold_grain { INFOLD_GRAIN_BLOCKS = 0, INFOLD_GRAIN_QUARTERS = 1, INFOLD_GRAIN_COUNT = 2 };
 struct infold_sparse {
@@ -206,9 +213,8 @@ struct infold_sparse {
   uint8_t reserved; /* 0 */
 };
 
-/* What the body of an exact sum for a parent begins with: which part of how many this is. Part 0
- * has doubles, and `lows` second doubles. The others have `rows` rows of digits of 32 bits (R-042).
- */
+/* The body of an exact sum for a parent begins by saying which part of how many this is. Part 0 has
+ * doubles, and `lows` second doubles. Every other part has `rows` rows of 32-bit digits (R-042). */
 struct infold_exact {
   uint8_t part;
   uint8_t parts;
@@ -228,9 +234,9 @@ enum infold_abort_reason {
   INFOLD_ABORT_REASON_COUNT = 7
 };
 
-/* Payload of ABORT and ABORTED. `rank` gave the reason; for a mismatch it disagrees with `other`,
- * and the signatures are bytes 16 to 23 of the two headers. For a deadline `other` is a missing
- * rank. */
+/* Payload of ABORT and ABORTED. `rank` gave the reason. For a mismatch, `rank` disagrees with
+ * `other`, and the signatures are bytes 16 to 23 of the two headers. For a deadline, `other` is a
+ * missing rank. */
 struct infold_abort {
   infold_be16 reason;
   infold_be16 rank;

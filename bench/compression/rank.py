@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of measure.py: trainings to an accuracy, or steps of a model whose gradients take longer
-than its computation. Rank 0 prints one JSON object for each test or step."""
+"""One rank of measure.py: trains models to an accuracy, or makes steps of a model whose gradients
+take longer than its computation. Rank 0 prints one JSON object for each test or step."""
 
 import argparse
 import json
@@ -14,21 +14,24 @@ import ways
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[2] / "examples" / each)
-                for each in ("", "compress")]
-import race  # noqa: E402
-import tasks  # noqa: E402
-import train as dense_job  # noqa: E402
-import training  # noqa: E402
+sys.path[:0] = [
+    str(pathlib.Path(__file__).resolve().parents[2] / "examples" / each)
+    for each in ("", "compress")
+]
+import race
+import tasks
+import train as dense_job
+import training
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["goal", "step", "control"])
+    parser.add_argument("what", choices=["goal", "step", "steering"])
     parser.add_argument("--ways", default="f32", help="with commas")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=3,
-                        help="of each visit or training, or a limit of a race")
+    parser.add_argument(
+        "--steps", type=int, default=3, help="of each visit or training, or a limit of a race"
+    )
     parser.add_argument("--task", default="convnet", choices=list(tasks.TASKS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="limit of a training")
@@ -43,7 +46,8 @@ def show(**numbers):
 
 
 def make_job(task, way, seed):
-    """The same model at all ranks, and other samples at each. Returns the job and its hook."""
+    """Makes the same model at all ranks, with different samples at each. Returns the job and its
+    hook."""
     torch.manual_seed(seed)
     model = DistributedDataParallel(task.make_model())
     hook = ways.register(way, model, task.rate)
@@ -59,8 +63,13 @@ def make_job(task, way, seed):
         right = task.is_right(model.module(inputs), labels)
         return right.sum().item(), right.numel()
 
-    return race.Job(model, task.make_optimizer(model.parameters(), task.rate), task.loss_of,
-                    batches(), count_right), hook
+    return race.Job(
+        model,
+        task.make_optimizer(model.parameters(), task.rate),
+        task.loss_of,
+        batches(),
+        count_right,
+    ), hook
 
 
 def reach_goal(options):
@@ -72,8 +81,8 @@ def reach_goal(options):
 
 
 def time_steps(options):
-    """The ways take turns. The first two steps of each visit are not measured: DDP rebuilds its
-    buckets after the first."""
+    """The ways take turns. The first two steps of each visit are not measured, because DDP rebuilds
+    its buckets after the first step."""
     gloo = dist.new_group(backend="gloo")
     for number in range(options.rounds):
         for way in options.ways.split(","):
@@ -82,8 +91,13 @@ def time_steps(options):
             if group is None:
                 ways.register(way, model, rate=0.05)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-            job = race.Job(model, optimizer, nn.functional.cross_entropy,
-                           dense_job.batches(dist.get_rank(), options.batch), None)
+            job = race.Job(
+                model,
+                optimizer,
+                nn.functional.cross_entropy,
+                dense_job.batches(dist.get_rank(), options.batch),
+                None,
+            )
             for step in range(training.WARM_UP + options.steps):
                 dist.barrier()
                 begun, arrived = time.perf_counter(), training.received_bytes()
@@ -95,29 +109,33 @@ def time_steps(options):
 
 
 def follow_rates(options):
-    """Trains for a number of steps, while measure.py changes the links. The last object of each way
-    says how often the model is right, and whether all ranks had equal ratios in all steps."""
+    """Trains for a number of steps while measure.py changes the links. The last object of each way
+    says how often the model is right, and whether all ranks had the same ratios in all steps."""
     gloo = dist.new_group(backend="gloo")
     for way in options.ways.split(","):
         job, hook = make_job(tasks.TASKS[options.task](), way, options.seed)
         ratios = []
         for step in range(options.steps):
-            ratios.append([each["value"] for each in hook.statistics().get("controlled_calls", ())])
+            ratios.append([each["value"] for each in hook.statistics().get("steered_calls", ())])
             dist.barrier()
             begun = time.perf_counter()
             race.step(job)
             show(way=way, step=step, seconds=time.perf_counter() - begun, ratios=ratios[-1])
         of_all = [None] * dist.get_world_size()
         dist.all_gather_object(of_all, ratios, group=gloo)
-        show(way=way, step=options.steps, accuracy=race.accuracy(job),
-             equal=all(each == ratios for each in of_all))
+        show(
+            way=way,
+            step=options.steps,
+            accuracy=race.accuracy(job),
+            equal=all(each == ratios for each in of_all),
+        )
 
 
 def main():
     options = parse()
     torch.set_num_threads(1)
     dist.init_process_group("infold")
-    {"goal": reach_goal, "step": time_steps, "control": follow_rates}[options.what](options)
+    {"goal": reach_goal, "step": time_steps, "steering": follow_rates}[options.what](options)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the gradients of a task of measure.py, for `infold bench codec --gradients FOLDER`.
 
-One process trains for some steps. Then each rank's gradient of its own samples becomes a file of
-plain floats, all parameters one after the other.
+One process trains for some steps. Then it writes each rank's gradient, computed from that rank's
+own samples, to a file of plain floats, with all parameters one after the other.
 
     build/python/venv/bin/python bench/compression/record.py convnet /tmp/gradients
     infold bench codec --gradients /tmp/gradients
@@ -24,8 +24,9 @@ def gradient_of(task, model, generator):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("task", choices=list(tasks.TASKS))
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--ranks", type=int, default=64)
@@ -43,8 +44,10 @@ def main():
     for rank in range(options.ranks):
         own = torch.Generator().manual_seed(1000 + rank)
         gradient_of(task, model, own).numpy().tofile(options.folder / f"rank-{rank:03}.f32")
-    print(f"{options.ranks} gradients of {sum(each.numel() for each in model.parameters())} "
-          f"elements are in {options.folder}")
+    print(
+        f"{options.ranks} gradients of {sum(each.numel() for each in model.parameters())} "
+        f"elements are in {options.folder}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of ways, and tables of them."""
+"""Selects samples by way, and prints tables of them."""
 
 import statistics
 
@@ -16,6 +16,8 @@ def print_table(rows):
     """The first row has the names of the columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        first, *others = (cell.ljust(width) if column == 0 else cell.rjust(width)
-                          for column, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        first, *others = (
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
         print("  ".join([first, *others]), flush=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the trainings to an accuracy learn. All data is made on the machine, from seeds, and each
-task has a best answer that a model reaches only in part: noise, chance or too few examples."""
+"""The tasks of the trainings to an accuracy. All data is generated from seeds. Noise, chance or too
+few examples keep each task's models from always giving the best answer."""
 
 import dataclasses
 import pathlib
@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "compress"))
-import digits  # noqa: E402
+import digits
 
 
 @dataclasses.dataclass
@@ -21,12 +21,12 @@ class Task:
 
     make_model: typing.Callable
     batch: typing.Callable  # (size, generator)
-    size: int  # of a rank's batch
-    tests: int  # of a rank
-    make_optimizer: typing.Callable  # of parameters
-    rate: float  # of learning
+    size: int  # samples in a rank's batch
+    tests: int  # tests at each rank
+    make_optimizer: typing.Callable  # takes the parameters
+    rate: float  # the learning rate
     loss_of: typing.Callable
-    is_right: typing.Callable  # (outputs, labels): a bool for each answer
+    is_right: typing.Callable  # (outputs, labels) -> a bool for each answer
     goal: float  # share of right answers
 
 
@@ -35,10 +35,18 @@ class Convnet(nn.Sequential):
 
     def __init__(self):
         super().__init__(
-            nn.Unflatten(1, (1, digits.SIDE)), nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(),
-            nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Flatten(), nn.Linear(32 * (digits.SIDE // 4)**2, 512), nn.ReLU(),
-            nn.Linear(512, 10))
+            nn.Unflatten(1, (1, digits.SIDE)),
+            nn.Conv2d(1, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(32 * (digits.SIDE // 4) ** 2, 512),
+            nn.ReLU(),
+            nn.Linear(512, 10),
+        )
 
     def forward(self, pictures):
         return super().forward(pictures.unflatten(1, (digits.SIDE, digits.SIDE)))
@@ -48,21 +56,24 @@ def wild_digits(size, generator):
     return digits.batch(size, generator, wildness=1.0)
 
 
-LETTERS = 27  # of the text: a space, and a to z
-LENGTH = 48  # of a piece of text
+LETTERS = 27  # in the text: a space, and a to z
+LENGTH = 48  # letters in a piece of text
 WORDS = 64
-FOLLOWERS = torch.tensor([0.6, 0.25, 0.1, 0.05])  # how often each follower of a word comes
+FOLLOWERS = torch.tensor([0.6, 0.25, 0.1, 0.05])  # how often each follower comes after a word
 
 
 class Language:
-    """Invented words of 2 to 6 letters. Each word has four that may follow, one of them often."""
+    """Invented words of 2 to 6 letters. Each word has four possible followers, one of which is
+    frequent."""
 
     def __init__(self):
         generator = torch.Generator().manual_seed(7)
         lengths = torch.randint(2, 7, (WORDS,), generator=generator)
         letters = torch.randint(1, LETTERS, (WORDS, 6), generator=generator)
-        self.words = [[0, *row[:length]] for row, length
-                      in zip(letters.tolist(), lengths.tolist(), strict=True)]
+        self.words = [
+            [0, *row[:length]]
+            for row, length in zip(letters.tolist(), lengths.tolist(), strict=True)
+        ]
         self.followers = torch.randint(WORDS, (WORDS, len(FOLLOWERS)), generator=generator)
 
     def text(self, generator):
@@ -72,7 +83,7 @@ class Language:
         for choice in choices.tolist():
             letters += self.words[word]
             if len(letters) > LENGTH:
-                return letters[:LENGTH + 1]
+                return letters[: LENGTH + 1]
             word = int(self.followers[word, choice])
         raise AssertionError("each word has a letter at least")
 
@@ -99,7 +110,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """It predicts each next letter. 640 thousand parameters."""
+    """Predicts the next letter at each place. It has 640 thousand parameters."""
 
     def __init__(self, width=160, depth=2):
         super().__init__()
@@ -118,7 +129,7 @@ TRUE_RANK = 2
 
 
 class Recommender(nn.Module):
-    """A row of 32 numbers for each person and each offer: 640 thousand parameters."""
+    """Has a row of 32 numbers for each person and each offer: 640 thousand parameters."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -131,8 +142,8 @@ class Recommender(nn.Module):
 
 
 class Tastes:
-    """Who likes what: the sign of a product of short vectors, with noise. Some offers are popular
-    (Zipf's law)."""
+    """Draws who likes what: the sign of a product of short vectors, with noise. Some offers are
+    popular (Zipf's law)."""
 
     def __init__(self):
         generator = torch.Generator().manual_seed(7)
@@ -167,13 +178,36 @@ def _of_letters(outputs, letters):
 
 TASKS = {
     "convnet": lambda: Task(
-        Convnet, wild_digits, size=32, tests=256, make_optimizer=_sgd, rate=0.05,
-        loss_of=functional.cross_entropy, is_right=_is_largest, goal=0.9),
+        Convnet,
+        wild_digits,
+        size=32,
+        tests=256,
+        make_optimizer=_sgd,
+        rate=0.05,
+        loss_of=functional.cross_entropy,
+        is_right=_is_largest,
+        goal=0.9,
+    ),
     "transformer": lambda: Task(
-        Transformer, Language().batch, size=4, tests=16, make_optimizer=_adam, rate=3e-3,
-        loss_of=_of_letters, is_right=_is_largest, goal=0.8),
+        Transformer,
+        Language().batch,
+        size=4,
+        tests=16,
+        make_optimizer=_adam,
+        rate=3e-3,
+        loss_of=_of_letters,
+        is_right=_is_largest,
+        goal=0.8,
+    ),
     "recommender": lambda: Task(
-        Recommender, Tastes().batch, size=1024, tests=2048, make_optimizer=_adam, rate=0.02,
+        Recommender,
+        Tastes().batch,
+        size=1024,
+        tests=2048,
+        make_optimizer=_adam,
+        rate=0.02,
         loss_of=functional.binary_cross_entropy_with_logits,
-        is_right=lambda outputs, labels: (outputs > 0) == (labels > 0), goal=0.85),
+        is_right=lambda outputs, labels: (outputs > 0) == (labels > 0),
+        goal=0.85,
+    ),
 }

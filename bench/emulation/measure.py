@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Compares steps of real ranks in the lab with steps of a few real ranks beside an emulator, in
-turn: time of a step, and bytes that arrive at rank 0's host.
+turn. It measures the time of a step, and the bytes that arrive at rank 0's host.
 
 Needs root, and the environment that `./dev example` makes:
 
@@ -22,19 +22,24 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "examples"))
-import lab_job  # noqa: E402
+import lab_job
 
 PACED_S = 30
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--world", type=int, default=8)
     parser.add_argument("--real", type=int, default=2)
     parser.add_argument("--rate", default="100mbit", help="of every link (default 100mbit)")
-    parser.add_argument("--rtt-us", type=int, default=0,
-                        help="round trip of emulated ranks, beside their links' own (default 0)")
+    parser.add_argument(
+        "--rtt-us",
+        type=int,
+        default=0,
+        help="round trip of emulated ranks, beside their links' own (default 0)",
+    )
     parser.add_argument("--width", type=int, default=1024, help="of the model's hidden layers")
     parser.add_argument("--wire", default="", help="wire format of gradients (default exact)")
     parser.add_argument("--batch", type=int, default=4, help="samples of a rank's step")
@@ -46,11 +51,28 @@ def parse():
 
 @contextlib.contextmanager
 def emulator(options, reports):
-    """In the switch's namespace. Its report joins the list when it has ended."""
-    process = lab_job.on_host("switch", lab_job.INFOLD, "emulate", "--listen", lab_job.SWITCH,
-                              "--ranks", str(options.world), "--real", str(options.real), "--rate",
-                              options.rate, "--overhead", "42", "--real-links", "--json",
-                              "--rtt-us", str(options.rtt_us), "--log-level", "error")
+    """Runs in the switch's namespace. Its report is added to the list when it has ended."""
+    process = lab_job.on_host(
+        "switch",
+        lab_job.INFOLD,
+        "emulate",
+        "--listen",
+        lab_job.SWITCH,
+        "--ranks",
+        str(options.world),
+        "--real",
+        str(options.real),
+        "--rate",
+        options.rate,
+        "--overhead",
+        "42",
+        "--real-links",
+        "--json",
+        "--rtt-us",
+        str(options.rtt_us),
+        "--log-level",
+        "error",
+    )
     try:
         if "listening" not in process.stdout.readline():
             raise RuntimeError("the emulator did not start")
@@ -63,13 +85,27 @@ def emulator(options, reports):
 
 
 def train(options, world, ranks, switch):
-    """Steps of rank 0, and its last object."""
+    """Returns the steps of rank 0, and its last object."""
     steps = []
-    words = ["--backend", "infold", "--steps", str(options.steps), "--batch", str(options.batch),
-             "--width", str(options.width), *(["--wire", options.wire] if options.wire else [])]
-    last = lab_job.train(ranks, *words, on_step=steps.append, INFOLD_SWITCHES=switch,
-                         WORLD_SIZE=str(world),
-                         **({"INFOLD_REAL_RANKS": str(ranks)} if ranks < world else {}))
+    words = [
+        "--backend",
+        "infold",
+        "--steps",
+        str(options.steps),
+        "--batch",
+        str(options.batch),
+        "--width",
+        str(options.width),
+        *(["--wire", options.wire] if options.wire else []),
+    ]
+    last = lab_job.train(
+        ranks,
+        *words,
+        on_step=steps.append,
+        INFOLD_SWITCHES=switch,
+        WORLD_SIZE=str(world),
+        **({"INFOLD_REAL_RANKS": str(ranks)} if ranks < world else {}),
+    )
     return [each["seconds"] for each in steps], last
 
 
@@ -89,30 +125,49 @@ def main():
                         seconds, last = train(options, options.world, ranks, address)
                     samples[way] += seconds
                     received[way].append(last["received_bytes"])
-                    print(f"  round {number}, {way}: "
-                          f"{', '.join(f'{each:.3f}' for each in seconds)} s",
-                          file=sys.stderr, flush=True)
+                    print(
+                        f"  round {number}, {way}: "
+                        f"{', '.join(f'{each:.3f}' for each in seconds)} s",
+                        file=sys.stderr,
+                        flush=True,
+                    )
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
-    print(f"\n{options.world} ranks, {options.real} of them real where the others are emulated; "
-          f"links of {options.rate}, model of width {options.width}, {options.rounds} rounds")
+    print(
+        f"\n{options.world} ranks, {options.real} of them real where the others are emulated; "
+        f"links of {options.rate}, model of width {options.width}, {options.rounds} rounds"
+    )
     middle = {way: statistics.median(each) for way, each in samples.items()}
     for way, each in samples.items():
-        print(f"{way:9} {1e3 * middle[way]:8.1f} ms a step ({1e3 * min(each):.1f} to "
-              f"{1e3 * max(each):.1f}), {statistics.median(received[way]) / 1e6:.3f} MB a step")
-    print(f"emulated to real: {middle['emulated'] / middle['real']:.3f} of the time, "
-          f"{statistics.median(received['emulated']) / statistics.median(received['real']):.4f} of "
-          "the bytes")
+        print(
+            f"{way:9} {1e3 * middle[way]:8.1f} ms a step ({1e3 * min(each):.1f} to "
+            f"{1e3 * max(each):.1f}), {statistics.median(received[way]) / 1e6:.3f} MB a step"
+        )
+    print(
+        f"emulated to real: {middle['emulated'] / middle['real']:.3f} of the time, "
+        f"{statistics.median(received['emulated']) / statistics.median(received['real']):.4f} of "
+        "the bytes"
+    )
     late = [each["late_us_p99"] for each in reports]
-    print(f"99 of 100 packets left late by {statistics.median(late):.0f} us at most, "
-          f"{reports[0]['late_us_allowed']:.0f} us are allowed; "
-          f"{statistics.median(each['packet_us'] for each in reports):.2f} us of processor time a "
-          "packet")
+    print(
+        f"99 of 100 packets left late by {statistics.median(late):.0f} us at most, "
+        f"{reports[0]['late_us_allowed']:.0f} us are allowed; "
+        f"{statistics.median(each['packet_us'] for each in reports):.2f} us of processor time a "
+        "packet"
+    )
     if options.json:
-        options.json.write_text(json.dumps({"conditions": {k: v for k, v in vars(options).items()
-                                                           if k != "json"},
-                                            "samples": samples, "received": received,
-                                            "reports": reports}) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps(
+                {
+                    "conditions": {k: v for k, v in vars(options).items() if k != "json"},
+                    "samples": samples,
+                    "received": received,
+                    "reports": reports,
+                }
+            )
+            + "\n",
+            encoding="utf-8",
+        )
 
 
 if __name__ == "__main__":

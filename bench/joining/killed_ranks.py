@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills one of four ranks at a random moment of joining, and measures when the others hear of it.
-While ranks are missing, the others need not hear: another process then takes the place, and the job
-must start. Otherwise the job of the others ends, and a new job of the same name must start at once.
+"""Kills one of four ranks at a random moment of joining, and measures when the others learn of it.
+While ranks are missing, the others need not learn of it: another process then takes the place, and
+the job must start. Otherwise the job must end for the others, and a new job of the same name must
+start at once.
 
 Usage: killed_ranks.py INFOLD [TRIES [SEED]]
 Prints one line of JSON: how many tries ended in which way, and the milliseconds until the last of
-the others had heard.
+the other ranks learned of the loss.
 """
 
 import json
@@ -18,16 +19,15 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
-# pylint: disable=wrong-import-position
 from processes import SHORT_THEN_LONG, Job, expect, free_port
 
 WORLD = 4
-# Ranks have joined after some 50 ms. The moments lie between before the first join and after the
-# last.
+# Ranks have joined after some 50 ms. The moments range from before the first join to after the last
+# one.
 MOMENTS_S = 0.15
 HEARS_S = 0.5
 STARTS_S = 20
-# The messages of a rank about a lost rank, when it has joined and while it joins.
+# A rank prints these texts about a lost rank, after it has joined or while it is joining.
 HEARD = ("rank_lost", "was lost", "has ended or cannot be reached")
 
 
@@ -36,9 +36,19 @@ class Rank:
 
     def __init__(self, job, port, rank):
         self.said = {}
-        self.process = job.start("bench", "allreduce", "--switch", f"127.0.0.1:{port}", "--rank",
-                                 str(rank), "--world", str(WORLD), *SHORT_THEN_LONG,
-                                 INFOLD_LOG="info", INFOLD_SHARED_MEMORY="off")
+        self.process = job.start(
+            "bench",
+            "allreduce",
+            "--switch",
+            f"127.0.0.1:{port}",
+            "--rank",
+            str(rank),
+            "--world",
+            str(WORLD),
+            *SHORT_THEN_LONG,
+            INFOLD_LOG="info",
+            INFOLD_SHARED_MEMORY="off",
+        )
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
 
@@ -71,7 +81,7 @@ def end(ranks):
 
 
 def try_once(job, port, draw):
-    """The outcome, and the milliseconds until it."""
+    """Returns the outcome, and the milliseconds until it."""
     ranks = [Rank(job, port, rank) for rank in range(WORLD)]
     victim = draw.randrange(WORLD)
     time.sleep(draw.uniform(0, MOMENTS_S))
@@ -94,17 +104,24 @@ def try_once(job, port, draw):
 
 
 def main():
-    binary, tries, seed = (*sys.argv[1:], *("40", "1")[len(sys.argv) - 2:])
+    binary, tries, seed = (*sys.argv[1:], *("40", "1")[len(sys.argv) - 2 :])
     draw = random.Random(int(seed))
     with Job(binary) as job:
         port = free_port()
         job.start_switch(port, "--log-level", "off")
         results = [try_once(job, port, draw) for _ in range(int(tries))]
     heard = [took for _, took in results if took is not None]
-    print(json.dumps({"tries": len(results), "replaced": len(results) - len(heard),
-                      "heard": len(heard),
-                      "median_ms": round(statistics.median(heard), 1) if heard else None,
-                      "most_ms": round(max(heard), 1) if heard else None}))
+    print(
+        json.dumps(
+            {
+                "tries": len(results),
+                "replaced": len(results) - len(heard),
+                "heard": len(heard),
+                "median_ms": round(statistics.median(heard), 1) if heard else None,
+                "most_ms": round(max(heard), 1) if heard else None,
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

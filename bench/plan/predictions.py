@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the predictions of `infold plan` to measurements: the table of docs/benchmarks/plan.md.
+"""Compares the predictions of `infold plan` with measurements, for docs/benchmarks/plan.md.
 
 Usage: predictions.py INFOLD [--rounds N] [--only WORD] [--quiet-load L]
 Measures the processors of this machine once. Then it runs `infold plan --verify` for each question
 in turn, N times, and prints the medians. --only keeps the questions whose name contains the word.
-Waits before each run until the load is at most L. Needs root.
+Before each run it waits until the load is at most L. Needs root.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-LIMIT = 0.15  # of a prediction, that a measured time may differ
+LIMIT = 0.15  # how far a measured time may be from its prediction, as a share of the prediction
 QUIET_S = 600  # longest wait for a quiet machine
 
 LINKS = ("--link", "100M", "--site", "switch", "--site", "host:100M", "--site", "workers")
@@ -27,17 +27,22 @@ FAST_HOST = ("--link", "100M", "--site", "host:1G")
 UNSHAPED = ("--link", "none", "--size", "25MiB", "--site", "switch")
 
 QUESTIONS = {
-    **{f"100 Mbit/s, {workers} ranks, {size}": ("--workers", workers, "--size", size, *LINKS)
-       for workers in ("4", "8") for size in ("4MB", "25MB")},
+    **{
+        f"100 Mbit/s, {workers} ranks, {size}": ("--workers", workers, "--size", size, *LINKS)
+        for workers in ("4", "8")
+        for size in ("4MB", "25MB")
+    },
     "host of 1 Gbit/s, 4 ranks, 4MB": ("--workers", "4", "--size", "4MB", *FAST_HOST),
-    **{f"unshaped, 4 ranks, {wire}": ("--workers", "4", "--wire", wire, *UNSHAPED)
-       for wire in ("bfp32", "bfp16", "bfp8")},
+    **{
+        f"unshaped, 4 ranks, {wire}": ("--workers", "4", "--wire", wire, *UNSHAPED)
+        for wire in ("bfp32", "bfp16", "bfp8")
+    },
     "unshaped, 2 ranks, bfp32": ("--workers", "2", "--wire", "bfp32", *UNSHAPED),
 }
 
 
 def run(*words):
-    """The JSON objects that a command printed."""
+    """Returns the JSON objects that a command printed."""
     done = subprocess.run(words, check=False, text=True, stdout=subprocess.PIPE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}: status {done.returncode}")
@@ -51,8 +56,9 @@ def wait_until_quiet(load):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("infold", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="")
@@ -70,8 +76,9 @@ def main():
         for _ in range(options.rounds):
             for name, words in asked.items():
                 wait_until_quiet(options.quiet_load)
-                for each in run(infold, "plan", "--verify", "--processors", costs.name, *words,
-                                "--json"):
+                for each in run(
+                    infold, "plan", "--verify", "--processors", costs.name, *words, "--json"
+                ):
                     if "measured_ms" not in each:
                         continue
                     key = (name, each["placement"], each["limit"])
@@ -83,9 +90,11 @@ def main():
     for (name, placement, limit), times in measured.items():
         wanted = predicted[name, placement, limit]
         ratio = statistics.median(times) / wanted
-        print(f"| {name} | {placement} | {limit} | {wanted:.4g} ms | "
-              f"{statistics.median(times):.4g} ms ({min(times):.4g} to {max(times):.4g}) | "
-              f"{ratio:.2f} | {'' if abs(ratio - 1) <= LIMIT else 'missed'} |")
+        print(
+            f"| {name} | {placement} | {limit} | {wanted:.4g} ms | "
+            f"{statistics.median(times):.4g} ms ({min(times):.4g} to {max(times):.4g}) | "
+            f"{ratio:.2f} | {'' if abs(ratio - 1) <= LIMIT else 'missed'} |"
+        )
 
 
 if __name__ == "__main__":

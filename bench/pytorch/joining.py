@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the time until a group's first result: of the first collective of the default group, and
-of many groups that are made and used in a row. All ranks are processes of this host with a TCP
-store, as under torchrun. Needs the environment that `./dev example` makes:
+"""Measures the time until a group's first result: for the first collective of the default group,
+and for many groups that are made and used in a row. All ranks are processes of this host with a
+TCP store, as under torchrun. Needs the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/joining.py --world 4 --groups 50 --rounds 5
 
-Gloo and infold run in turn. Prints one JSON object a line, with the times of the slowest rank.
+Gloo and infold run in turn. Prints one JSON object per line, with the times of the slowest rank.
 """
 
 import argparse
@@ -23,8 +23,9 @@ FORK = multiprocessing.get_context("fork")
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
@@ -53,13 +54,22 @@ def wait_for_all(world):
 
 def be_rank(rank, backend, port, options, answers):
     torch.set_num_threads(1)
-    made_ms = milliseconds(lambda: dist.init_process_group(
-        backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=options.world))
+    made_ms = milliseconds(
+        lambda: dist.init_process_group(
+            backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=options.world
+        )
+    )
     wait_for_all(options.world)
     first_ms = milliseconds(use)
     groups_ms = milliseconds(lambda: [use(dist.new_group()) for _ in range(options.groups)])
-    answers.put({"made_ms": made_ms, "first_ms": first_ms, "groups_ms": groups_ms,
-                 "cpu_ms": 1e3 * time.process_time()})
+    answers.put(
+        {
+            "made_ms": made_ms,
+            "first_ms": first_ms,
+            "groups_ms": groups_ms,
+            "cpu_ms": 1e3 * time.process_time(),
+        }
+    )
     dist.destroy_process_group()
     answers.close()
     answers.join_thread()
@@ -70,21 +80,28 @@ def measure(backend, options):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     answers = FORK.Queue()
-    ranks = [FORK.Process(target=be_rank, args=(rank, backend, port, options, answers))
-             for rank in range(options.world)]
+    ranks = [
+        FORK.Process(target=be_rank, args=(rank, backend, port, options, answers))
+        for rank in range(options.world)
+    ]
     for rank in ranks:
         rank.start()
     said = [answers.get() for _ in ranks]
     for rank in ranks:
         rank.join()
     slowest = {name: round(max(each[name] for each in said), 1) for name in said[0]}
-    print(json.dumps({"backend": backend, "world": options.world, "groups": options.groups,
-                      **slowest}), flush=True)
+    print(
+        json.dumps(
+            {"backend": backend, "world": options.world, "groups": options.groups, **slowest}
+        ),
+        flush=True,
+    )
 
 
 def main():
     options = parse()
-    import infold  # noqa: F401  # pylint: disable=import-outside-toplevel,unused-import
+    import infold  # noqa: F401  registers the backend
+
     for _ in range(options.rounds):
         for backend in options.backends.split(","):
             measure(backend, options)

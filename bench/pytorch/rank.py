@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of measure.py: a small all_reduce, or a training step whose computation a sleep stands
-for. Rank 0 prints one JSON object."""
+"""One rank of measure.py: a small all_reduce, or a training step in which a sleep stands for the
+computation. Rank 0 prints one JSON object."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 WARM_UP = 2
 LAYERS = 16
-# 25 MB of gradients in all, and a bucket for each layer.
+# This makes 25 MB of gradients in total, and one bucket per layer.
 WIDTH = 626
 BUCKET_MB = 1
 
@@ -23,8 +23,12 @@ def parse():
     parser.add_argument("what", choices=["small", "overlap"])
     parser.add_argument("--backend", default="infold", choices=["gloo", "infold"])
     parser.add_argument("--iterations", type=int, default=500)
-    parser.add_argument("--compute", type=float, default=0.0,
-                        help="seconds of a backward pass, during which the processor is idle")
+    parser.add_argument(
+        "--compute",
+        type=float,
+        default=0.0,
+        help="seconds of a backward pass, during which the processor is idle",
+    )
     return parser.parse_args()
 
 
@@ -63,7 +67,7 @@ def small(options):
         begin = time.perf_counter()
         dist.all_reduce(tensor)
         times.append(time.perf_counter() - begin)
-    return {"median_us": 1e6 * median(times[len(times) // 10:])}
+    return {"median_us": 1e6 * median(times[len(times) // 10 :])}
 
 
 def overlap(options):
@@ -86,7 +90,7 @@ def main():
     options = parse()
     torch.set_num_threads(1)
     if options.backend == "infold":
-        import infold  # noqa: F401
+        import infold  # noqa: F401  registers the backend
     dist.init_process_group(options.backend)
     result = (small if options.what == "small" else overlap)(options)
     if dist.get_rank() == 0:

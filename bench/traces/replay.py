@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains on a lab's network, with and without recording, and replays the recorded traces there.
 
-Prints the median step of each way: what recording costs, and how far the replay is from the run.
-Needs root, build/release/infold, and the infold package in this Python.
+Prints the median step of each variant, which shows what recording costs and how far the replay is
+from the run. Needs root, build/release/infold, and the infold package in this Python.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
-import lab_job  # noqa: E402  # pylint: disable=wrong-import-position
+import lab_job
 
 
 def parse():
@@ -29,25 +29,50 @@ def parse():
 
 
 def train(options, address, *words):
-    """The median step in seconds."""
-    result = lab_job.train(options.world, "--backend", "infold", "--steps", str(options.steps),
-                           "--width", str(options.width), "--batch", str(options.batch), *words,
-                           INFOLD_SWITCHES=address)
+    """Returns the median step in seconds."""
+    result = lab_job.train(
+        options.world,
+        "--backend",
+        "infold",
+        "--steps",
+        str(options.steps),
+        "--width",
+        str(options.width),
+        "--batch",
+        str(options.batch),
+        *words,
+        INFOLD_SWITCHES=address,
+    )
     return result["step_s"]
 
 
 def replay(options, address, path):
-    """The median steps of rank 0, recorded and replayed, in seconds."""
-    ranks = [lab_job.on_host(rank, lab_job.INFOLD, "trace", "replay", f"{path}.{rank}.et",
-                             "--switch", address, "--rank", str(rank), "--world",
-                             str(options.world), "--json") for rank in range(options.world)]
+    """Returns the median steps of rank 0 in seconds, recorded and replayed."""
+    ranks = [
+        lab_job.on_host(
+            rank,
+            lab_job.INFOLD,
+            "trace",
+            "replay",
+            f"{path}.{rank}.et",
+            "--switch",
+            address,
+            "--rank",
+            str(rank),
+            "--world",
+            str(options.world),
+            "--json",
+        )
+        for rank in range(options.world)
+    ]
     said = [process.communicate(timeout=lab_job.LIMIT_S)[0] for process in ranks]
     if any(process.returncode for process in ranks):
         raise RuntimeError("a rank failed; its output is above")
     steps = [json.loads(line) for line in said[0].splitlines()]
     steps = [step for step in steps if step["event"] == "step"]
-    return tuple(median([step[time] / 1e9 for step in steps])
-                 for time in ("recorded_ns", "replayed_ns"))
+    return tuple(
+        median([step[time] / 1e9 for step in steps]) for time in ("recorded_ns", "replayed_ns")
+    )
 
 
 def median(values):
@@ -58,23 +83,46 @@ def main():
     options = parse()
     lab_job.need_root()
     plain, recorded, ratios = [], [], []
-    with (tempfile.TemporaryDirectory() as folder, lab_job.lab(options.world, options.rate),
-          lab_job.switch() as address):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        lab_job.lab(options.world, options.rate),
+        lab_job.switch() as address,
+    ):
         path = str(pathlib.Path(folder) / "run")
         for _ in range(options.rounds):
             plain.append(train(options, address))
             recorded.append(train(options, address, "--record", path))
-            subprocess.run([lab_job.INFOLD, "trace", "check",
-                            *(f"{path}.{rank}.et" for rank in range(options.world))],
-                           check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    lab_job.INFOLD,
+                    "trace",
+                    "check",
+                    *(f"{path}.{rank}.et" for rank in range(options.world)),
+                ],
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
             run, again = replay(options, address, path)
             ratios.append(again / run)
-            print(f"  without {plain[-1] * 1e3:.1f} ms, recording {recorded[-1] * 1e3:.1f} ms, "
-                  f"trace {run * 1e3:.1f} ms, replay {again * 1e3:.1f} ms", flush=True)
-    print(json.dumps({"world": options.world, "rate": options.rate, "rounds": options.rounds,
-                      "plain_s": median(plain), "recorded_s": median(recorded),
-                      "replayed_by_recorded": median(ratios), "lowest": min(ratios),
-                      "highest": max(ratios)}))
+            print(
+                f"  without {plain[-1] * 1e3:.1f} ms, recording {recorded[-1] * 1e3:.1f} ms, "
+                f"trace {run * 1e3:.1f} ms, replay {again * 1e3:.1f} ms",
+                flush=True,
+            )
+    print(
+        json.dumps(
+            {
+                "world": options.world,
+                "rate": options.rate,
+                "rounds": options.rounds,
+                "plain_s": median(plain),
+                "recorded_s": median(recorded),
+                "replayed_by_recorded": median(ratios),
+                "lowest": min(ratios),
+                "highest": max(ratios),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

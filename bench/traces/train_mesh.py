@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a training whose model is sharded over pairs of ranks (FSDP2), with a replica at each
-pair. So a rank has two groups. It records its steps. whatif.py starts it."""
+pair, so that each rank belongs to two groups. It records its steps. whatif.py starts it."""
 
 import argparse
 import json
@@ -16,7 +16,7 @@ from torch.distributed.fsdp import fully_shard
 import infold
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
-import train  # noqa: E402  # pylint: disable=wrong-import-position
+import train
 
 
 def parse():
@@ -32,8 +32,9 @@ def main():
     options = parse()
     torch.set_num_threads(1)
     dist.init_process_group("infold")
-    mesh = init_device_mesh("cpu", (dist.get_world_size() // 2, 2),
-                            mesh_dim_names=("replicas", "shards"))
+    mesh = init_device_mesh(
+        "cpu", (dist.get_world_size() // 2, 2), mesh_dim_names=("replicas", "shards")
+    )
     model = train.make_model(options.width)
     for layer in model:
         if isinstance(layer, nn.Linear):

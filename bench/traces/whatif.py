@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records a training in a lab, predicts its step on other links, and measures the replay there.
 
-Each change is half or twice the rate, packets that get lost, a quarter of the slots, or twice the
-ranks. A round replays the traces in a lab with that change. Prints prediction and measurement, and
-their ratio. Needs root, build/release/infold, and the infold package in this Python.
+Each change is half or twice the rate, lost packets, a quarter of the slots, or twice the ranks. A
+round replays the traces in a lab with that change. Prints prediction, measurement and their ratio.
+Needs root, build/release/infold, and the infold package in this Python.
 """
 
 import argparse
@@ -15,12 +15,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples"))
-import lab_job  # noqa: E402  # pylint: disable=wrong-import-position
-import replay  # noqa: E402  # pylint: disable=wrong-import-position
+import lab_job
+import replay
 
-# What infold switch and infold whatif have by default.
+# The default of infold switch and infold whatif.
 SLOTS = 4096
-# The first of four jobs gets 512, and the others 64, 56 and 49.
+# The first of four jobs gets 512 slots, and the others get 64, 56 and 49.
 MESH_SLOTS = 1024
 
 
@@ -28,30 +28,52 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
     parser.add_argument("--rate", type=int, default=50, help="Mbit/s of every link")
-    parser.add_argument("--slots", type=int, default=64,
-                        help="slots of the switch, of which a change takes a quarter")
-    parser.add_argument("--rtt-us", default="120",
-                        help="microseconds from one host of the lab to another and back")
+    parser.add_argument(
+        "--slots",
+        type=int,
+        default=64,
+        help="slots of the switch, of which a change takes a quarter",
+    )
+    parser.add_argument(
+        "--rtt-us", default="120", help="microseconds from one host of the lab to another and back"
+    )
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--width", type=int, default=512, help="width of the hidden layers")
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--mesh", action="store_true",
-                        help="record replicas of shards, whose ranks have two groups each; no "
-                        "change then has other ranks")
+    parser.add_argument(
+        "--mesh",
+        action="store_true",
+        help="record replicas of shards, whose ranks have two groups each; no "
+        "change then has other ranks",
+    )
     return parser.parse_args()
 
 
 def whatif(paths, *words):
-    """The predicted step in seconds, with the sums at a switch."""
-    said = subprocess.run([lab_job.INFOLD, "whatif", *paths, "--place", "switch", "--frame-bytes",
-                           "14", "--json", *words], check=True, stdout=subprocess.PIPE, text=True)
+    """Returns the predicted step in seconds, with the sums at a switch."""
+    said = subprocess.run(
+        [
+            lab_job.INFOLD,
+            "whatif",
+            *paths,
+            "--place",
+            "switch",
+            "--frame-bytes",
+            "14",
+            "--json",
+            *words,
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     lines = [json.loads(line) for line in said.stdout.splitlines()]
     return next(line["step_us"] for line in lines if line["event"] == "prediction") / 1e6
 
 
 def changes_of(options):
-    """Name, and what differs: rate, loss, slots, ranks."""
+    """Yields a name, and what changes: rate, loss, slots, ranks."""
     rate, world, slots = options.rate, options.world, options.slots
     if options.mesh:
         slots = MESH_SLOTS
@@ -69,9 +91,19 @@ def changes_of(options):
 def record(options, prefix):
     with lab_job.lab(options.world, f"{options.rate}mbit"), lab_job.switch() as address:
         if options.mesh:
-            lab_job.train(options.world, "--steps", str(options.steps), "--width",
-                          str(options.width), "--batch", str(options.batch), "--record", prefix,
-                          program="bench/traces/train_mesh.py", INFOLD_SWITCHES=address)
+            lab_job.train(
+                options.world,
+                "--steps",
+                str(options.steps),
+                "--width",
+                str(options.width),
+                "--batch",
+                str(options.batch),
+                "--record",
+                prefix,
+                program="bench/traces/train_mesh.py",
+                INFOLD_SWITCHES=address,
+            )
         else:
             replay.train(options, address, "--record", prefix)
     return [f"{prefix}.{rank}.et" for rank in range(options.world)]
@@ -79,19 +111,43 @@ def record(options, prefix):
 
 def measure(options, paths, folder, change):
     name, rate, loss, slots, world = change
-    words = ["--rate", f"{rate}M", "--loss", str(loss), "--slots", str(slots), "--rtt-us",
-             options.rtt_us, "--ranks", str(world)]
+    words = [
+        "--rate",
+        f"{rate}M",
+        "--loss",
+        str(loss),
+        "--slots",
+        str(slots),
+        "--rtt-us",
+        options.rtt_us,
+        "--ranks",
+        str(world),
+    ]
     prefix = str(pathlib.Path(folder) / name.replace(" ", "-"))
     predicted = whatif(paths, *words, "--traces", prefix)
     again = argparse.Namespace(**{**vars(options), "world": world})
-    with (lab_job.lab(world, f"{int(rate * 1000)}kbit", "--loss", str(loss)),
-          lab_job.switch("--slots", str(slots)) as address):
-        measured = replay.median([replay.replay(again, address, prefix)[1]
-                                  for _ in range(options.rounds)])
-    print(json.dumps({"change": name, "rate_mbit": rate, "loss": loss, "slots": slots,
-                      "ranks": world, "predicted_s": round(predicted, 4),
-                      "measured_s": round(measured, 4),
-                      "predicted_by_measured": round(predicted / measured, 3)}), flush=True)
+    with (
+        lab_job.lab(world, f"{int(rate * 1000)}kbit", "--loss", str(loss)),
+        lab_job.switch("--slots", str(slots)) as address,
+    ):
+        measured = replay.median(
+            [replay.replay(again, address, prefix)[1] for _ in range(options.rounds)]
+        )
+    print(
+        json.dumps(
+            {
+                "change": name,
+                "rate_mbit": rate,
+                "loss": loss,
+                "slots": slots,
+                "ranks": world,
+                "predicted_s": round(predicted, 4),
+                "measured_s": round(measured, 4),
+                "predicted_by_measured": round(predicted / measured, 3),
+            }
+        ),
+        flush=True,
+    )
 
 
 def main():

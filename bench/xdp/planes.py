@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the same sums through a switch in user space and through one in the kernel, in turn, in a
-lab.
+"""Makes the same sums in turn through a switch in user space and one in the kernel, in a lab.
 
 Planes:
   user        infold switch
   user-plain  the same without offloads: packets pass its sockets and links one by one
-  kernel      infold switch --plane xdp; ranks add up their own checksums and coalesce what arrives
+  kernel      infold switch --plane xdp; ranks compute their own checksums and coalesce what arrives
 
 Prints medians over the rounds: rank 0's figures, and the whole machine's processor time for all
-sizes of a round together, joining included. With --json also each round. Needs root, and a machine
-without other work, because the processor time counts all processes. Without a lab or packet
-programs it ends with status 77.
+sizes of a round together, including joining. With --json it also prints each round. Needs root, and
+a machine without other work, because the processor time counts all processes. If there is no lab or
+no packet program, it ends with status 77.
 """
 
 import argparse
@@ -26,9 +25,9 @@ LAB = "infold-planes"
 SWITCH = "10.77.0.254:7700"
 PATIENCE_S = 600
 SKIPPED = 77
-# Features of the rank's end and of the switch's end of each link. On a shaped link the lab has
-# turned all of them off, so the link carries single packets with any plane. There only checksums,
-# and coalescing at a rank, can be chosen.
+# The features of both ends of each link, first the rank's, then the switch's. On a shaped link the
+# lab has turned all of them off, so the link carries single packets with any plane. On such a link
+# one can choose only checksums, and coalescing at a rank.
 TRAINS = {"tso": "on", "gso": "on", "tx-udp-segmentation": "on"}
 SINGLE = {"tso": "off", "gso": "off", "tx-udp-segmentation": "off", "gro": "off"}
 LINKS = {
@@ -40,8 +39,9 @@ LEFT_WHEN_SHAPED = ("tx", "gro")
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--planes", default="user,kernel", help="of those above")
     parser.add_argument("--world", type=int, default=4)
     parser.add_argument("--rate", default="none", help="of each link, as ./dev lab takes it")
@@ -60,8 +60,14 @@ def parse():
 
 
 def lab(*words):
-    if subprocess.run([str(ROOT / "tools/lab/lab.py"), *words, "--name", LAB], check=False,
-                      stdout=subprocess.DEVNULL).returncode != 0:
+    if (
+        subprocess.run(
+            [str(ROOT / "tools/lab/lab.py"), *words, "--name", LAB],
+            check=False,
+            stdout=subprocess.DEVNULL,
+        ).returncode
+        != 0
+    ):
         sys.exit(SKIPPED)
 
 
@@ -70,15 +76,19 @@ def at(node, *words):
 
 
 def busy_s():
-    """Processor seconds of all processors, without idle time."""
+    """Returns the seconds that all processors together were busy."""
     fields = pathlib.Path("/proc/stat").read_text(encoding="ascii").split("\n")[0].split()[1:]
     user, nice, system, _, _, irq, soft = (int(field) for field in fields[:7])
     return (user + nice + system + irq + soft) / 100
 
 
 def set_features(options, node, device, wanted):
-    words = [word for name, state in wanted.items() for word in (name, state)
-             if options.rate == "none" or name in LEFT_WHEN_SHAPED]
+    words = [
+        word
+        for name, state in wanted.items()
+        for word in (name, state)
+        if options.rate == "none" or name in LEFT_WHEN_SHAPED
+    ]
     if words:
         # ethtool reports an error if nothing changes.
         subprocess.run(at(node, "ethtool", "-K", device, *words), check=False, capture_output=True)
@@ -100,15 +110,35 @@ def switch_words(options, plane):
 
 
 def rank_words(options, rank):
-    return [options.binary, "bench", "allreduce", "--switch", SWITCH, "--rank", str(rank),
-            "--world", str(options.world), "--bytes", options.bytes, "--wire", options.wire,
-            "--iterations", str(options.iterations), "--shared-memory", "off", "--check", "--json"]
+    return [
+        options.binary,
+        "bench",
+        "allreduce",
+        "--switch",
+        SWITCH,
+        "--rank",
+        str(rank),
+        "--world",
+        str(options.world),
+        "--bytes",
+        options.bytes,
+        "--wire",
+        options.wire,
+        "--iterations",
+        str(options.iterations),
+        "--shared-memory",
+        "off",
+        "--check",
+        "--json",
+    ]
 
 
 def run_ranks(options, plane):
-    """Rank 0's output. The other ranks wait for it in their sums."""
-    ranks = [subprocess.Popen(at(rank, *rank_words(options, rank)), text=True,
-                              stdout=subprocess.PIPE) for rank in range(options.world)]
+    """Returns rank 0's output. The other ranks wait for rank 0 in their sums."""
+    ranks = [
+        subprocess.Popen(at(rank, *rank_words(options, rank)), text=True, stdout=subprocess.PIPE)
+        for rank in range(options.world)
+    ]
     try:
         said = [rank.communicate(timeout=PATIENCE_S)[0] for rank in ranks]
     finally:
@@ -120,13 +150,14 @@ def run_ranks(options, plane):
 
 
 def measure(options, plane):
-    """Rank 0's figures of each size, with the processor time of all."""
+    """Returns rank 0's figures for each size, with the processor time of all processes."""
     set_links(options, plane)
-    with subprocess.Popen(at("switch", *switch_words(options, plane)), stdout=subprocess.PIPE,
-                          text=True) as switch:
+    with subprocess.Popen(
+        at("switch", *switch_words(options, plane)), stdout=subprocess.PIPE, text=True
+    ) as switch:
         try:
             if not switch.stdout.readline():
-                sys.exit(SKIPPED)  # and it has printed the reason
+                sys.exit(SKIPPED)  # it has printed the reason
             before = busy_s()
             said = run_ranks(options, plane)
             spent = busy_s() - before
@@ -135,28 +166,45 @@ def measure(options, plane):
             ended = switch.communicate(timeout=PATIENCE_S)[0]
     results = [json.loads(line) for line in said.splitlines()]
     if options.json:
-        print(json.dumps({"plane": plane, "busy_s": spent, "sizes": results,
-                          "switch": json.loads(ended.splitlines()[-1])}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "plane": plane,
+                    "busy_s": spent,
+                    "sizes": results,
+                    "switch": json.loads(ended.splitlines()[-1]),
+                }
+            ),
+            flush=True,
+        )
     return spent, results
 
 
 def report(options, measured):
     median = statistics.median
     first = options.planes.split(",")[0]
-    print(f"world {options.world}, links {options.rate}, MTU {options.mtu}, {options.wire}; "
-          f"medians of {options.rounds} rounds, ratios to {first}")
-    print(f"{'plane':<11} {'bytes':>10} {'median ms':>10} {'ratio':>6} {'p99 ms':>9} "
-          f"{'CPU s':>7} {'ratio':>6}")
+    print(
+        f"world {options.world}, links {options.rate}, MTU {options.mtu}, {options.wire}; "
+        f"medians of {options.rounds} rounds, ratios to {first}"
+    )
+    print(
+        f"{'plane':<11} {'bytes':>10} {'median ms':>10} {'ratio':>6} {'p99 ms':>9} "
+        f"{'CPU s':>7} {'ratio':>6}"
+    )
     for size in range(len(options.bytes.split(","))):
         for plane in options.planes.split(","):
+
             def of(key, who=plane, which=size):
                 return [results[which][key] for _, results in measured[who]]
+
             spent = [seconds for seconds, _ in measured[plane]]
             times = of("median_ms")
-            pace = median(a / b for a, b in zip(times, of("median_ms", first)))
-            work = median(a / b for a, (b, _) in zip(spent, measured[first]))
-            print(f"{plane:<11} {of('bytes')[0]:>10} {median(times):>10.4f} {pace:>6.2f} "
-                  f"{median(of('p99_ms')):>9.4f} {median(spent):>7.2f} {work:>6.2f}")
+            pace = median(a / b for a, b in zip(times, of("median_ms", first), strict=True))
+            work = median(a / b for a, (b, _) in zip(spent, measured[first], strict=True))
+            print(
+                f"{plane:<11} {of('bytes')[0]:>10} {median(times):>10.4f} {pace:>6.2f} "
+                f"{median(of('p99_ms')):>9.4f} {median(spent):>7.2f} {work:>6.2f}"
+            )
 
 
 def main():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tensors of one size that infold bench allreduce reduces, and the right results of their
-// reduction. One thread.
+// The tensors of one size that infold bench allreduce reduces, and the expected results. Used by
+// one thread.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 #include <infold/communicator.h>
 
-#include "lab/compare/zeros.h"
-#include "oracle/whole_values.h"
+#include "study/measure/compare/zeros.h"
+#include "study/oracle/whole_values.h"
 
 namespace infold::cli {
 
@@ -24,7 +24,7 @@ enum class Held : std::uint8_t { whole, in_place, rows };
 template <typename T>
 class Tensors {
  public:
-  Tensors(std::size_t elements, int rank, const lab::ZerosOptions& zeros, Held held)
+  Tensors(std::size_t elements, int rank, const measure::ZerosOptions& zeros, Held held)
       : elements_(elements), zeros_(zeros, elements), held_(held) {
     if (held == Held::rows) {
       hold_rows(rank, zeros.row_elements);
@@ -35,7 +35,7 @@ class Tensors {
     for (std::size_t i = 0; i < elements; ++i) input_[i] = static_cast<T>(input_at(i, rank));
   }
 
-  // Call this before each call in place.
+  // Call this before each call that reduces in place.
   void make_ready() { output_ = input_; }
   Handle all_reduce(Communicator& communicator, const CallOptions& options) {
     switch (held_) {
@@ -47,14 +47,14 @@ class Tensors {
                                    rows_, options);
   }
 
-  // Returns the number of result elements that are further than `tolerance` from the right value.
+  // Returns how many elements of the result differ from the right value by more than `tolerance`.
   std::uint64_t wrong(int world, Reduction reduction, double tolerance) const {
     const std::vector<T> scattered = held_ == Held::rows ? whole() : std::vector<T>();
     const std::vector<T>& result = held_ == Held::rows ? scattered : output_;
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < elements_; ++i) {
       const double distance = static_cast<double>(result[i]) - reduced(i, world, reduction);
-      // Written so that NaN counts as wrong: NaN compares false with every number.
+      // Written so that NaN counts as wrong, because every comparison with NaN is false.
       count += static_cast<std::uint64_t>(!(std::abs(distance) <= tolerance));
     }
     return count;
@@ -105,9 +105,9 @@ class Tensors {
   }
 
   std::size_t elements_;
-  lab::Zeros zeros_;
+  measure::Zeros zeros_;
   Held held_;
-  std::vector<T> input_;  // the whole tensor, or its rows' values
+  std::vector<T> input_;  // the whole tensor, or the values of its rows
   std::vector<T> output_;
   std::size_t row_elements_ = 1;
   std::vector<std::int64_t> indices_;

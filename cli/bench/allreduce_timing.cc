@@ -7,27 +7,25 @@
 #include <type_traits>
 
 #include "cli/line/join_flags.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
 
 namespace infold::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Enough bytes for a median, and few enough for a few seconds even on slow links.
+// Enough bytes for a stable median, but few enough to finish in seconds even on slow links.
 constexpr std::uint64_t kBytesInAll = 128'000'000;
 constexpr std::uint64_t kIterationsMin = 5;
 constexpr std::uint64_t kIterationsMax = 1000;
 
-// The greatest error that rounding to a format's mantissas may cause, for values of at most 510
-// from each rank.
-double tolerance_of(const Allreduces& calls, int world) {
+// The largest error that rounding to a format's mantissas may cause if each rank contributes values
+// up to 510.
+double tolerance_of(const Allreduces& calls, const std::string& format, int world) {
   if (calls.travels_as_it_is()) return 0;
   const double most = 510.0 * world;
-  const std::string wire = calls.wire_name();
-  const double of_sum = wire == "bfp8" ? most / 32 : wire == "bfp16" ? most / 8192 : 0;
-  // 1/world is rounded, and the product is rounded, too. 2^-22 is four units in the last place of
-  // an f32.
+  const double of_sum = format == "bfp8" ? most / 32 : format == "bfp16" ? most / 8192 : 0;
+  // Both 1/world and the product are rounded. 2^-22 is four units in the last place of an f32.
   return calls.reduction == Reduction::average ? of_sum / world + 510 * 0x1p-22 : of_sum;
 }
 
@@ -48,29 +46,27 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
   const Held held = calls.of_rows ? Held::rows : in_place ? Held::in_place : Held::whole;
   Tensors<T> tensors(timing.elements, communicator.rank(), calls.zeros, held);
   const CallOptions options = {
-      .reduction = calls.reduction,
-      .wire = calls.travels_as_it_is() ? WireFormat::automatic : wire_of(calls.wire_name()),
-      .layout = calls.layout};
+      .reduction = calls.reduction, .wire = calls.format(), .layout = calls.layout};
   const std::uint64_t iterations = iterations_of(calls, bytes);
   const std::uint64_t warm_ups =
       calls.warm_ups.value_or(std::clamp<std::uint64_t>(iterations / 10, 1, 10));
   timing.seconds.reserve(iterations);
-  lab::ProcessorTime cpu_before;
-  lab::ProcessorTime cpu_of_inputs;
+  measure::ProcessorTime cpu_before;
+  measure::ProcessorTime cpu_of_inputs;
   Statistics before;
   for (std::uint64_t i = 0; i < warm_ups + iterations; ++i) {
     if (i == warm_ups) {
-      cpu_before = lab::process_time();
+      cpu_before = measure::process_time();
       cpu_of_inputs = {};
       before = communicator.statistics();
     }
     if (in_place) {
-      const lab::ProcessorTime cpu_so_far = lab::process_time();
+      const measure::ProcessorTime cpu_so_far = measure::process_time();
       tensors.make_ready();
-      cpu_of_inputs = cpu_of_inputs + lab::process_time() - cpu_so_far;
+      cpu_of_inputs = cpu_of_inputs + measure::process_time() - cpu_so_far;
     }
     const Clock::time_point start = Clock::now();
-    const auto done = lab::wait_or_cancel(tensors.all_reduce(communicator, options), stop);
+    const auto done = desk::wait_or_cancel(tensors.all_reduce(communicator, options), stop);
     if (i >= warm_ups) {
       timing.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
@@ -78,9 +74,10 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
       timing.error = done.error().message;
       return timing;
     }
-    if (lab::InterruptGuard::interrupted()) return timing;
+    timing.format = calls.travels_as_it_is() ? calls.dtype : done->format;
+    if (desk::InterruptGuard::interrupted()) return timing;
   }
-  timing.cpu = lab::process_time() - cpu_before - cpu_of_inputs;
+  timing.cpu = measure::process_time() - cpu_before - cpu_of_inputs;
   const Statistics after = communicator.statistics();
   timing.resent = after.packets_resent - before.packets_resent;
   timing.asked = after.packets_asked - before.packets_asked;
@@ -91,7 +88,7 @@ Timing time_of(Communicator& communicator, const Allreduces& calls, std::uint64_
                                       after.messages_received - before.messages_received);
   if (calls.check) {
     const int world = communicator.world();
-    timing.wrong = tensors.wrong(world, calls.reduction, tolerance_of(calls, world));
+    timing.wrong = tensors.wrong(world, calls.reduction, tolerance_of(calls, timing.format, world));
   }
   return timing;
 }
@@ -102,9 +99,8 @@ bool Allreduces::travels_as_it_is() const {
   return dtype == "i32" || reduction == Reduction::min || reduction == Reduction::max;
 }
 
-std::string Allreduces::wire_name() const {
-  if (travels_as_it_is()) return dtype;
-  return wire.empty() ? wire_format_name(WireFormat::automatic) : wire;
+WireFormat Allreduces::format() const {
+  return travels_as_it_is() || wire.empty() ? WireFormat::automatic : wire_of(wire);
 }
 
 Timing time_allreduces(Communicator& communicator, const Allreduces& calls, std::uint64_t bytes,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench allreduce: one rank of a job that sums tensors of some sizes over and over. Every
-// rank runs the same. Rank 0 reports, in a table of infold's own or in that of nccl-tests.
+// infold bench allreduce: one rank of a job that repeats sums of several sizes. Every rank runs the
+// same command. Rank 0 reports, in infold's own table or in the format of nccl-tests.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include "cli/bench/nccl_table.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
 
 namespace infold::cli {
 namespace {
@@ -111,8 +111,8 @@ class BenchAllreduce final : public Command {
       output.log("infold bench allreduce: {}\n", problem);
       return ExitCode::kBadUsage;
     }
-    const lab::InterruptGuard guard;
-    const lab::InterruptStop stop(guard);
+    const desk::InterruptGuard guard;
+    const desk::InterruptStop stop(guard);
     Result<Communicator> joined = join_.join(stop.token(), wire_of(calls_.wire));
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
@@ -137,7 +137,7 @@ class BenchAllreduce final : public Command {
     }
   }
 
-  // Checks the options and completes them. Returns the text of an error, or an empty text.
+  // Checks the options and fills in defaults. Returns an error message, or an empty text.
   std::string understand() {
     for (const NcclName& type : kTypes) {
       if (calls_.dtype == type.nccl) calls_.dtype = type.ours;
@@ -174,18 +174,18 @@ class BenchAllreduce final : public Command {
     return ExitCode::kFailed;
   }
 
-  // Returns the reason why a measurement has no result, or an empty text.
+  // Returns why a measurement has no result, or an empty text.
   static std::string problem_with(const Timing& timing) {
-    return lab::InterruptGuard::interrupted() ? "stopped on request" : timing.error;
+    return desk::InterruptGuard::interrupted() ? "stopped on request" : timing.error;
   }
 
-  // Both functions return the text of an error, or an empty text.
+  // Both functions return an error message, or an empty text.
   std::string run_ours(Output& output, Communicator& communicator,
                        const std::stop_token& stop) const {
     if (communicator.rank() == 0) {
       output.text("{}\n", path_text(communicator));
-      output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8}\n", "bytes", "times", "median ms",
-                  "p99 ms", "Mbit/s", "CPU s/GB", "check");
+      output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8} {:>12}\n", "bytes", "times",
+                  "median ms", "p99 ms", "Mbit/s", "CPU s/GB", "format", "check");
     }
     for (const std::uint64_t bytes : bytes_) {
       const Timing timing = time_allreduces(communicator, calls_, bytes, in_place_, stop);
@@ -199,10 +199,7 @@ class BenchAllreduce final : public Command {
   std::string run_nccl(Output& output, Communicator& communicator,
                        const std::stop_token& stop) const {
     const bool reports = communicator.rank() == 0;
-    if (reports) {
-      output.text("# infold bench allreduce: {} ranks, {} as {}, {}\n{}", communicator.world(),
-                  calls_.dtype, calls_.wire_name(), path_text(communicator), nccl_head());
-    }
+    bool has_head = false;
     std::uint64_t wrong = 0;
     std::vector<double> bus;
     for (const std::uint64_t bytes : bytes_) {
@@ -211,6 +208,11 @@ class BenchAllreduce final : public Command {
       for (const bool in_place : {false, true}) {
         const Timing timing = time_allreduces(communicator, calls_, bytes, in_place, stop);
         if (std::string problem = problem_with(timing); !problem.empty()) return problem;
+        // The first call tells the format.
+        if (reports && !std::exchange(has_head, true)) {
+          output.text("# infold bench allreduce: {} ranks, {} as {}, {}\n{}", communicator.world(),
+                      calls_.dtype, timing.format, path_text(communicator), nccl_head());
+        }
         elements = timing.elements;
         const double seconds = mean(timing.seconds);
         const std::uint64_t size = elements * element_bytes(type());
@@ -239,10 +241,10 @@ class BenchAllreduce final : public Command {
   }
 
   struct Figures {
-    double median = 0;  // seconds
+    double median = 0;  // in seconds
     double p99 = 0;
     double mbps = 0;
-    lab::ProcessorTime cpu_per_gb;
+    measure::ProcessorTime cpu_per_gb;
     const char* verdict = "not checked";
   };
   static Figures figures_of(std::uint64_t bytes, const Timing& timing) {
@@ -261,9 +263,9 @@ class BenchAllreduce final : public Command {
   void print(Output& output, const Communicator& communicator, std::uint64_t bytes, bool in_place,
              const Timing& timing) const {
     const Figures figures = figures_of(bytes, timing);
-    output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8}\n", bytes,
+    output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8} {:>12}\n", bytes,
                 timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3, figures.mbps,
-                figures.cpu_per_gb.all_s(), figures.verdict);
+                figures.cpu_per_gb.all_s(), timing.format, figures.verdict);
     print_object(output, communicator, bytes, in_place, timing);
   }
 
@@ -279,7 +281,7 @@ class BenchAllreduce final : public Command {
                    {"bytes", bytes},
                    {"dtype", calls_.dtype},
                    {"op", operation_},
-                   {"wire", calls_.wire_name()},
+                   {"format", timing.format},
                    {"layout", layout_},
                    {"zeros", calls_.zeros.share},
                    {"in_place", in_place},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench codec: the speed of compression methods on one thread beside memcpy, the bits that
-// they send, and the error of their means.
+// infold bench codec: measures compression methods on one thread. It compares their speed with
+// memcpy, and reports the bits that they send and the error of the mean.
 
 #include <algorithm>
 #include <cmath>
@@ -18,15 +18,26 @@
 
 #include "cli/bench/this_machine.h"
 #include "cli/commands.h"
-#include "codec/compress/method.h"
+#include "cli/line/join_flags.h"
+#include "compress/method.h"
 
 namespace infold::cli {
 namespace {
 
-// Of the published table of errors.
+// The same length as in the published table of errors.
 constexpr std::size_t kErrorElements = 131072;
 
-// "topk ratio=0.01"
+// Block formats of packets are the rivals of every method: they send few bits and no method is
+// needed for them.
+constexpr std::string_view kFormats[] = {"bfp16", "bfp8"};
+
+std::optional<WireFormat> format_of(const CompressionOptions& method) {
+  const bool is_format =
+      std::find(std::begin(kFormats), std::end(kFormats), method.method) != std::end(kFormats);
+  return is_format ? std::optional(wire_of(method.method)) : std::nullopt;
+}
+
+// Reads a method and its options, such as "topk ratio=0.01".
 std::optional<CompressionOptions> read_method(const std::string& text) {
   std::istringstream words(text);
   CompressionOptions options;
@@ -56,12 +67,13 @@ class BenchCodec final : public Command {
  public:
   std::string_view name() const override { return "bench codec"; }
   std::string_view summary() const override {
-    return "Measure compression methods: speed beside memcpy, bits sent, error of the mean";
+    return "Measure compression methods and block formats: speed, bits sent, error of the mean";
   }
 
   void declare(Options& options) override {
     options.list("--method", "METHOD", "a method and its settings, as in 'topk ratio=0.01'",
-                 "Only this method, such as 'topk ratio=0.01'", [this](const std::string& text) {
+                 "Only this method, such as 'topk ratio=0.01', or bfp16 or bfp8",
+                 [this](const std::string& text) {
                    auto method = read_method(text);
                    if (method) methods_.push_back(*std::move(method));
                    return method.has_value();
@@ -73,7 +85,7 @@ class BenchCodec final : public Command {
     options.whole_list("--errors", error_worlds_, {1, 1024},
                        "Numbers of ranks to measure errors of");
     options.path("--gradients", folder_,
-                 "Take errors of these: a folder of files *.f32, each the gradient of one rank",
+                 "Measure with these: a folder of files *.f32, each the gradient of one rank",
                  "FOLDER");
     options.examples(
         "  infold bench codec\n"
@@ -88,18 +100,25 @@ class BenchCodec final : public Command {
 
   ExitCode run(Output& output) override {
     if (methods_.empty()) {
-      for (const codec::Method& method : codec::built_in_methods()) {
+      for (const std::string_view each : kFormats) {
+        methods_.push_back({.method = std::string(each)});
+      }
+      for (const compress::Method& method : compress::built_in_methods()) {
         methods_.push_back({.method = method.name});
       }
     }
     for (const CompressionOptions& method : methods_) {
-      const auto known = Compression::create(method);
-      if (!known) return refuse(output, known.error());
+      if (const auto problem = problem_of(method)) return refuse(output, *problem);
     }
     if (!prepare_gradients(output)) return ExitCode::kBadUsage;
     how_.world = static_cast<int>(world_);
+    if (!folder_.empty()) {
+      how_.gradient = gradients_.front();
+      how_.elements = how_.gradient.size();
+    }
     output.text("{}, load {:.1f}\n", this_machine(), load());
-    output.text("{} elements, {} ranks\n\n", how_.elements, world_);
+    output.text("{} elements{}, {} ranks\n\n", how_.elements,
+                folder_.empty() ? "" : " of a gradient", world_);
     output.text("{:<24} {:>7} {:>6} {:>7} {:>6} {:>7} {:>8} {:>8}", "method", "encode", "ratio",
                 "decode", "ratio", "sent", "received", "formula");
     for (const std::uint64_t world : error_worlds_) {
@@ -114,8 +133,19 @@ class BenchCodec final : public Command {
   }
 
  private:
+  static std::optional<Error> problem_of(const CompressionOptions& method) {
+    if (format_of(method)) {
+      if (method.settings.empty()) return std::nullopt;
+      return Error{Code::invalid_argument, method.method + " has no settings", -1, ""};
+    }
+    const auto known = Compression::create(method);
+    return known ? std::nullopt : std::optional(known.error());
+  }
+
   ExitCode measure(Output& output, const CompressionOptions& method) const {
-    const auto speed = measure_codec_speed(method, how_);
+    const auto format = format_of(method);
+    const auto speed =
+        format ? measure_format_speed(*format, how_) : measure_codec_speed(method, how_);
     if (!speed) return refuse(output, speed.error());
     nlohmann::ordered_json object = {{"method", text_of(method)},
                                      {"elements", how_.elements},
@@ -133,7 +163,9 @@ class BenchCodec final : public Command {
                 speed->decode_ratio, speed->bits_sent, speed->bits_received,
                 or_dash(speed->bits_of_formula, 3));
     for (const std::uint64_t world : error_worlds_) {
-      const auto error = measure_codec_error(method, std::span(gradients_).first(world));
+      const auto gradients = std::span(gradients_).first(world);
+      const auto error = format ? measure_format_error(*format, gradients)
+                                : measure_codec_error(method, gradients);
       if (!error) {
         output.text("\n");
         return refuse(output, error.error());
@@ -151,8 +183,8 @@ class BenchCodec final : public Command {
     return ExitCode::kBadUsage;
   }
 
-  // A rank's gradient does not depend on the number of ranks, so all worlds share them. False: a
-  // message has been written.
+  // A rank's gradient does not depend on the number of ranks, so one set serves all worlds. Returns
+  // false after it has printed an error.
   bool prepare_gradients(Output& output) {
     std::uint64_t most = 0;
     for (const std::uint64_t world : error_worlds_) most = std::max(most, world);
@@ -206,7 +238,7 @@ class BenchCodec final : public Command {
   std::uint32_t world_ = 8;
   std::vector<std::uint64_t> error_worlds_ = {4, 8, 16, 64};
   std::string folder_;
-  std::vector<std::vector<float>> gradients_;  // of each rank, to measure errors of
+  std::vector<std::vector<float>> gradients_;  // one for each rank, to measure errors with
 };
 
 }  // namespace

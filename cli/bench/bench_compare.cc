@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench compare: measures infold beside Gloo and Open MPI in turn, on the links of a lab or
-// on one host. A machine's speed drifts by more than the differences that are looked for. So each
-// round measures each implementation once, and medians of rounds are compared.
+// infold bench compare: measures infold, Gloo and Open MPI in turn, on the links of a lab or on one
+// host. A machine's speed drifts by more than the differences that we want to see. Each round
+// therefore measures every implementation once, and the report compares medians over rounds.
 
 #include <chrono>
 #include <ctime>
@@ -17,13 +17,13 @@
 #include "cli/bench/this_machine.h"
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
-#include "lab/compare/compare_lab.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
+#include "study/measure/compare/compare_lab.h"
 
 namespace infold::cli {
 namespace {
 
-// Above this load, another program uses a good part of a core.
+// Above this load, another program is using a good part of a core.
 constexpr double kQuietLoad = 0.5;
 
 std::string now_utc() {
@@ -35,20 +35,20 @@ std::string now_utc() {
   return text;
 }
 
-// On a terminal, one line that changes in place. Elsewhere, a line for each run.
+// On a terminal, shows one line that changes in place; elsewhere prints a line for each run.
 class Progress {
  public:
   Progress(Output& output, std::size_t runs)
       : output_(output), runs_(runs), live_(isatty(STDERR_FILENO) != 0) {}
 
-  void begin(const lab::Implementation& implementation, std::uint64_t world, std::uint64_t bytes,
-             unsigned round) {
+  void begin(const measure::Implementation& implementation, std::uint64_t world,
+             std::uint64_t bytes, unsigned round) {
     ++run_;
     title_ = fmt::format("[{:>3}/{}] {} workers, {:>7}, round {}, {}", run_, runs_, world,
-                         lab::size_text(bytes), round, implementation.name);
+                         measure::size_text(bytes), round, implementation.name);
     if (live_) output_.log("\r\x1b[K{} ... {}", title_, left());
   }
-  void end(const lab::Sample& sample) {
+  void end(const measure::Sample& sample) {
     const std::string outcome =
         sample.error.empty() ? fmt::format("{:.3f} ms", sample.measured.value("median_ms", 0.0))
                              : "FAILED: " + sample.error;
@@ -100,7 +100,7 @@ class BenchCompare final : public Command {
         "Variants of infold: native, bfp32, bfp16, bfp8, workers-native, blocks-native, "
         "automatic-native, ...; or none");
     options.text_list(
-        "--peers", peers_,
+        "--rivals", rivals_,
         "Other libraries: gloo-ring, gloo-ring4, gloo-hd, gloo-oneshot, gloo-union, gloo-coo, "
         "openmpi, openmpi-oneshot; or none");
     options.real("--zeros", wanted_.zeros.share, {0, 1},
@@ -113,10 +113,10 @@ class BenchCompare final : public Command {
                             "Sums in each round; 0 takes about a second");
     options.path("--out", out_, "Folder for results.json, table.txt and pictures", "FOLDER");
     options.examples(
-        "  ./dev bench compare --one-host --world 2 --bytes 25MiB --peers gloo-ring\n"
+        "  ./dev bench compare --one-host --world 2 --bytes 25MiB --rivals gloo-ring\n"
         "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
         "  ./dev bench compare --world 4 --rate none --infold native,bfp8 --rounds 7\n"
-        "  ./dev bench compare --infold native,blocks-native --peers gloo-ring,gloo-union --zeros "
+        "  ./dev bench compare --infold native,blocks-native --rivals gloo-ring,gloo-union --zeros "
         "0.9\n"
         "\n"
         "./dev bench compare first installs and builds the other libraries. The lab needs root.\n"
@@ -132,7 +132,7 @@ class BenchCompare final : public Command {
     if (!wanted_.one_host && geteuid() != 0) {
       throw std::runtime_error("the lab's links need root; use sudo, or --one-host");
     }
-    const lab::InterruptGuard guard;
+    const desk::InterruptGuard guard;
     Comparison comparison;
     comparison.conditions = wanted_;
     comparison.command = command_line();
@@ -150,16 +150,16 @@ class BenchCompare final : public Command {
       output.log("stopped on request; the measurements are in {}\n", out_);
       return ExitCode::kFailed;
     }
-    for (const lab::Sample& sample : comparison.samples) {
+    for (const measure::Sample& sample : comparison.samples) {
       if (!sample.error.empty()) return ExitCode::kFailed;
     }
     return ExitCode::kDone;
   }
 
  private:
-  // Checks the options and completes them. Returns the text of an error, or an empty text.
+  // Checks the options and fills in defaults. Returns an error message, or an empty text.
   std::string understand() {
-    const lab::Conditions usual;
+    const measure::Conditions usual;
     if (wanted_.one_host &&
         (wanted_.rate != usual.rate || wanted_.mtu != usual.mtu || wanted_.loss != usual.loss ||
          wanted_.congestion != usual.congestion)) {
@@ -174,30 +174,30 @@ class BenchCompare final : public Command {
     }
     wanted_.implementations.clear();
     for (const auto& [option, list, prefix] :
-         {std::tuple("--infold", &ours_, "infold-"), std::tuple("--peers", &peers_, "")}) {
+         {std::tuple("--infold", &ours_, "infold-"), std::tuple("--rivals", &rivals_, "")}) {
       if (*list == std::vector<std::string>{"none"}) continue;
       for (const std::string& word : *list) {
-        const auto found = lab::implementation_of(prefix + word);
-        if (found && found->way == lab::Way::openmpi && wanted_.apart) {
-          return fmt::format("--apart: mpirun places the ranks of {}; name other peers", word);
+        const auto found = measure::implementation_of(prefix + word);
+        if (found && found->way == measure::Way::openmpi && wanted_.apart) {
+          return fmt::format("--apart: mpirun places the ranks of {}; name other rivals", word);
         }
         if (!found || found->is_ours() != (*prefix != '\0')) {
           return fmt::format("{}: there is no '{}'; choose from {}", option, word,
-                             fmt::join(lab::implementation_names(), ", "));
+                             fmt::join(measure::implementation_names(), ", "));
         }
         wanted_.implementations.push_back(*found);
       }
     }
-    return wanted_.implementations.empty() ? "--infold and --peers name nothing to measure" : "";
+    return wanted_.implementations.empty() ? "--infold and --rivals name nothing to measure" : "";
   }
 
   std::string command_line() const {
     std::string command = fmt::format(
-        "infold bench compare --world {} {} --bytes {} --infold {} --peers {} --rounds {}",
+        "infold bench compare --world {} {} --bytes {} --infold {} --rivals {} --rounds {}",
         fmt::join(wanted_.worlds, ","),
         wanted_.one_host ? "--one-host"
                          : fmt::format("--rate {} --mtu {}", wanted_.rate, wanted_.mtu),
-        fmt::join(wanted_.bytes, ","), fmt::join(ours_, ","), fmt::join(peers_, ","),
+        fmt::join(wanted_.bytes, ","), fmt::join(ours_, ","), fmt::join(rivals_, ","),
         wanted_.rounds);
     if (wanted_.apart) command += " --apart";
     if (wanted_.loss > 0) command += fmt::format(" --loss {:g}", wanted_.loss);
@@ -212,17 +212,17 @@ class BenchCompare final : public Command {
     const auto& all = wanted_.implementations;
     Progress progress(output,
                       wanted_.worlds.size() * wanted_.bytes.size() * wanted_.rounds * all.size());
-    lab::CompareLab lab(wanted_, lab::Places::find());
+    measure::CompareLab lab(wanted_, measure::Places::find());
     for (const std::uint64_t world : wanted_.worlds) {
       lab.up(world);
       for (unsigned round = 1; round <= wanted_.rounds; ++round) {
         for (const std::uint64_t bytes : wanted_.bytes) {
           for (std::size_t turn = 0; turn < all.size(); ++turn) {
-            // The order turns, so that none always comes after the same other.
-            const lab::Implementation& each = all[(turn + round - 1) % all.size()];
+            // The order rotates, so that no implementation always follows the same other one.
+            const measure::Implementation& each = all[(turn + round - 1) % all.size()];
             progress.begin(each, world, bytes, round);
-            const lab::Sample sample = lab.measure(each, bytes, round);
-            if (lab::InterruptGuard::interrupted()) return;
+            const measure::Sample sample = lab.measure(each, bytes, round);
+            if (desk::InterruptGuard::interrupted()) return;
             progress.end(sample);
             output.object({{"event", "sample"},
                            {"impl", sample.impl},
@@ -261,16 +261,16 @@ class BenchCompare final : public Command {
       pictures += " goodput.svg";
     }
     output.text("{}\nin {}: results.json table.txt{}\n", table, out_, pictures);
-    for (const lab::Summary& each : lab::summarise(wanted_, comparison.samples)) {
+    for (const measure::Summary& each : measure::summarise(wanted_, comparison.samples)) {
       nlohmann::ordered_json object = {{"event", "summary"}};
       object.update(summary_json(each));
       output.object(object);
     }
   }
 
-  lab::Conditions wanted_;
+  measure::Conditions wanted_;
   std::vector<std::string> ours_ = {"native"};
-  std::vector<std::string> peers_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
+  std::vector<std::string> rivals_ = {"gloo-ring", "gloo-hd", "gloo-oneshot", "openmpi"};
   std::string out_ = "infold-compare";
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench core: the cost of one packet in the state machines, without I/O. The packets are
-// full ones of an MTU of 1500, and the working set stays in cache. The machines are the real ones.
-// Packets made beforehand stand for the machine at the other end.
+// infold bench core: the cost of one packet in the real state machines, without I/O. The packets
+// are full ones for an MTU of 1500, and the working set stays in cache. Prepared packets stand in
+// for the machine at the other end.
 
 #include <algorithm>
 #include <cstring>
@@ -15,18 +15,18 @@
 #include "cli/commands.h"
 #include "core/aggregator/aggregator.h"
 #include "core/worker/worker.h"
-#include "lab/measure/allocation_count.h"
-#include "lab/measure/bench_packets.h"
-#include "lab/measure/processor_time.h"
-#include "lab/measure/spread.h"
 #include "numeric/codec.h"
+#include "study/measure/cost/allocation_count.h"
+#include "study/measure/cost/bench_packets.h"
+#include "study/measure/cost/processor_time.h"
+#include "study/measure/cost/spread.h"
 
 namespace infold::cli {
 namespace {
 
 using core::ElementLayout;
 
-constexpr std::uint16_t kSlots = 8;  // few enough that slots and packets stay in the second cache
+constexpr std::uint16_t kSlots = 8;  // few enough for slots and packets to fit in the L2 cache
 constexpr std::size_t kSamples = 21;
 
 struct Timing {
@@ -35,35 +35,36 @@ struct Timing {
   std::uint64_t allocations = 0;
 };
 
-// Runs `batch` once for each sample. `batch` handles `packets` packets, and each figure is per
-// packet.
+// Runs `batch` once for each sample. `batch` handles `packets` packets, and the reported figures
+// are per packet.
 Timing measure(std::size_t packets, const std::function<void()>& batch) {
   batch();  // fills caches and windows
   std::vector<double> samples;
-  const std::uint64_t allocations_before = lab::allocation_count();
+  const std::uint64_t allocations_before = measure::allocation_count();
   samples.reserve(kSamples);
-  const std::uint64_t own_allocations = lab::allocation_count() - allocations_before;
+  const std::uint64_t own_allocations = measure::allocation_count() - allocations_before;
   for (std::size_t i = 0; i < kSamples; ++i) {
-    const double start = lab::thread_s();
+    const double start = measure::thread_s();
     batch();
-    samples.push_back((lab::thread_s() - start) * 1e9 / static_cast<double>(packets));
+    samples.push_back((measure::thread_s() - start) * 1e9 / static_cast<double>(packets));
   }
   Timing timing;
-  timing.allocations = lab::allocation_count() - allocations_before - own_allocations;
-  const lab::Spread spread = lab::spread_of(std::move(samples));
+  timing.allocations = measure::allocation_count() - allocations_before - own_allocations;
+  const measure::Spread spread = measure::spread_of(std::move(samples));
   timing.median_ns = spread.median;
   timing.mad_ns = spread.mad;
   return timing;
 }
 
-// Takes all workers' contributions to slot after slot. The aggregator adds, completes and answers.
+// Feeds the contributions of all workers to one slot after another. The aggregator adds them,
+// completes each slot and answers.
 Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t packets_wanted,
-                        lab::BenchValues values) {
-  core::Aggregator aggregator(plan::aggregator_options(lab::bench_plan(workers, kSlots), 0, 0));
+                        measure::BenchValues values) {
+  core::Aggregator aggregator(plan::aggregator_options(measure::bench_plan(workers, kSlots), 0, 0));
 
   std::vector<std::vector<std::byte>> contributions;
   for (std::uint16_t rank = 0; rank < workers; ++rank) {
-    contributions.push_back(lab::make_bench_contribution(layout, rank, values));
+    contributions.push_back(measure::make_bench_contribution(layout, rank, values));
   }
 
   std::uint32_t round = 0;
@@ -91,23 +92,23 @@ Timing bench_aggregator(ElementLayout layout, std::uint16_t workers, std::size_t
   return timing;
 }
 
-// One worker streams a tensor. A result made beforehand answers each contribution.
+// One worker streams a tensor. A prepared result answers each contribution.
 Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
   constexpr std::uint16_t kChunks = 4 * kSlots;
-  // The tensor is small, so it has full packets only and no announcement.
-  const core::WorkerOptions options = plan::worker_options(lab::bench_plan(1, kChunks), 0);
+  // The tensor divides into full packets, and it is too small for an announcement.
+  const core::WorkerOptions options = plan::worker_options(measure::bench_plan(1, kChunks), 0);
   core::Worker worker(options);
 
   const std::uint32_t elements = core::chunk_elements(layout, options.limits);
-  const std::vector<std::byte> input = lab::make_bench_tensor(layout, kChunks * elements, 1);
+  const std::vector<std::byte> input = measure::make_bench_tensor(layout, kChunks * elements, 1);
   std::vector<std::byte> output(input.size());
-  std::vector<std::byte> datagram(lab::kBenchDatagramBytes);
+  std::vector<std::byte> datagram(measure::kBenchDatagramBytes);
   base::Instant now;
 
   core::TransferRequest request;
   request.layout = layout;
   request.elements = kChunks * elements;
-  request.codec = &lab::bench_codec(layout);
+  request.codec = &measure::bench_codec(layout);
   request.input = input.data();
   request.output = output.data();
   const std::size_t transfers = std::max<std::size_t>(1, packets_wanted / (2 * kChunks));
@@ -118,7 +119,8 @@ Timing bench_worker(ElementLayout layout, std::size_t packets_wanted) {
         const auto transmit = worker.poll_transmit(now, datagram);
         CHECK(transmit.has_value());
         datagram[1] =
-            // Its own packet is the result: a sum of one.
+            // The worker's own packet serves as the result, because the sum has only this
+            // contribution.
             std::byte{INFOLD_VERSION << 4 | INFOLD_KIND_RESULT};
         now = now + base::microseconds(1);
         worker.handle_datagram(now, 0, std::span(datagram).first(transmit->bytes));
@@ -160,12 +162,12 @@ class BenchCore final : public Command {
                 "allocations");
     std::uint64_t allocations = 0;
     for (const char* role : {"aggregator", "worker"}) {
-      for (const lab::BenchWire& wire : lab::bench_wires()) {
+      for (const measure::BenchWire& wire : measure::bench_wires()) {
         if (role_ != "all" && role_ != role) continue;
         if (wire_ != "all" && wire_ != wire.name) continue;
         const bool aggregates = std::string_view(role) == "aggregator";
-        const lab::BenchValues values =
-            values_ == "hostile" ? lab::BenchValues::hostile : lab::BenchValues::usual;
+        const measure::BenchValues values =
+            values_ == "hostile" ? measure::BenchValues::hostile : measure::BenchValues::usual;
         const Timing timing = aggregates ? bench_aggregator(wire.layout, workers_, packets_, values)
                                          : bench_worker(wire.layout, packets_);
         print(output, role, wire, timing);
@@ -178,7 +180,7 @@ class BenchCore final : public Command {
   }
 
  private:
-  void print(Output& output, const char* role, const lab::BenchWire& wire,
+  void print(Output& output, const char* role, const measure::BenchWire& wire,
              const Timing& timing) const {
     output.text("{:<11} {:<6} {:>14.1f} {:>8.1f} {:>12}\n", role, wire.name, timing.median_ns,
                 timing.mad_ns, timing.allocations);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench drivers: the rate of one rank by its number of drivers, where the network and the
-// other ranks cost nothing.
+// infold bench drivers: how the rate of one rank depends on its number of drivers, if the network
+// and the other ranks cost nothing.
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,8 @@
 
 #include "cli/bench/this_machine.h"
 #include "cli/commands.h"
-#include "lab/host/driver_rates.h"
-#include "lab/host/host_cost.h"
+#include "study/measure/host/driver_rates.h"
+#include "study/measure/host/host_cost.h"
 
 namespace infold::cli {
 namespace {
@@ -43,11 +43,11 @@ class BenchDrivers final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const auto found = std::ranges::find(lab::host_wires(), wire_, &lab::HostWire::name);
+    const auto found = std::ranges::find(measure::host_wires(), wire_, &measure::HostWire::name);
     wanted_.layout = {found->format, core::DataType::f32};
     output.text("{}, load {:.1f}\n\n", this_machine(), load());
     output.text("{:<8} {:>8} {:>8} {:>8}\n", "drivers", "Gbit/s", "of one", "s/GB");
-    for (const lab::DriverRate& rate : lab::measure_drivers(wanted_)) {
+    for (const measure::DriverRate& rate : measure::measure_drivers(wanted_)) {
       output.text("{:<8} {:>8.2f} {:>8.2f} {:>8.3f}\n", rate.drivers, rate.gbps, rate.of_one,
                   rate.cpu_s_per_gb);
       output.object({{"drivers", rate.drivers},
@@ -63,7 +63,7 @@ class BenchDrivers final : public Command {
   }
 
  private:
-  lab::DriverRatesOptions wanted_;
+  measure::DriverRatesOptions wanted_;
   std::string wire_ = "native";
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench host: one rank's processor time for a GB of tensor, by part. A part is measured
-// alone, on one thread; the last column is what remains of a rank in a job.
+// infold bench host: the processor time that one rank needs for a GB of tensor, split into parts.
+// Each part is measured alone, on one thread. The last column is the remainder, which only a rank
+// in a job spends.
 
 #include <algorithm>
 #include <stdexcept>
@@ -10,15 +11,15 @@
 
 #include "cli/bench/this_machine.h"
 #include "cli/commands.h"
-#include "lab/host/host_cost.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
+#include "study/measure/host/host_cost.h"
 
 namespace infold::cli {
 namespace {
 
 std::vector<std::string> all_wires() {
   std::vector<std::string> names;
-  for (const lab::HostWire& wire : lab::host_wires()) names.emplace_back(wire.name);
+  for (const measure::HostWire& wire : measure::host_wires()) names.emplace_back(wire.name);
   return names;
 }
 
@@ -41,11 +42,11 @@ class BenchHost final : public Command {
                             "Rounds; each round measures every format once");
     options.whole<unsigned>("--iterations", wanted_.job.iterations, {1, 100'000},
                             "Sums in each round");
-    options.choice("--peer", peer_, {"auto", "gloo", "none"},
+    options.choice("--rival", rival_, {"auto", "gloo", "none"},
                    "Gloo's ring beside infold; auto measures it where its program was built");
     options.examples(
         "  ./dev bench host\n"
-        "  infold bench host --shape apart --mtu 9000 --wire native --peer none\n"
+        "  infold bench host --shape apart --mtu 9000 --wire native --rival none\n"
         "\n"
         "All processes run on this host, over loopback, on the first two cores that this program\n"
         "may use. All figures but the last two columns are seconds of rank 0's processor time for\n"
@@ -67,15 +68,15 @@ class BenchHost final : public Command {
       output.log("infold bench host: {}\n", problem);
       return ExitCode::kBadUsage;
     }
-    const lab::InterruptGuard guard;
+    const desk::InterruptGuard guard;
     try {
-      lab::HostJobs jobs;
-      wanted_.with_gloo = peer_ == "gloo" || (peer_ == "auto" && jobs.has_gloo());
-      if (peer_ == "gloo" && !jobs.has_gloo()) {
+      measure::HostJobs jobs;
+      wanted_.with_gloo = rival_ == "gloo" || (rival_ == "auto" && jobs.has_gloo());
+      if (rival_ == "gloo" && !jobs.has_gloo()) {
         throw std::runtime_error("Gloo's program is missing; ./dev bench host builds it");
       }
       output.text("{}, load {:.1f}\n", this_machine(), load());
-      for (const lab::HostShape& shape : lab::host_shapes()) {
+      for (const measure::HostShape& shape : measure::host_shapes()) {
         if (shape_ == "all" || shape_ == shape.name) measure(output, jobs, shape);
       }
     } catch (const std::runtime_error& error) {
@@ -86,12 +87,12 @@ class BenchHost final : public Command {
   }
 
  private:
-  // Checks the options and completes them. Returns the text of an error, or an empty text.
+  // Checks the options and fills in defaults. Returns an error message, or an empty text.
   std::string understand() {
     wanted_.wires.clear();
     for (const std::string& name : wires_) {
-      const auto found = std::ranges::find(lab::host_wires(), name, &lab::HostWire::name);
-      if (found == lab::host_wires().end()) {
+      const auto found = std::ranges::find(measure::host_wires(), name, &measure::HostWire::name);
+      if (found == measure::host_wires().end()) {
         return fmt::format("--wire: there is no '{}'; choose from {}", name,
                            fmt::join(all_wires(), ", "));
       }
@@ -100,8 +101,8 @@ class BenchHost final : public Command {
     return "";
   }
 
-  void measure(Output& output, lab::HostJobs& jobs, const lab::HostShape& shape) const {
-    const std::vector<lab::HostCost> costs = lab::measure_host(
+  void measure(Output& output, measure::HostJobs& jobs, const measure::HostShape& shape) const {
+    const std::vector<measure::HostCost> costs = measure::measure_host(
         jobs, shape, wanted_, [&](unsigned round, const std::string& implementation) {
           output.log("{}, round {} of {}, {}\n", shape.name, round, wanted_.rounds, implementation);
         });
@@ -109,12 +110,12 @@ class BenchHost final : public Command {
     output.text("{:<14} {:>6} {:>7} {:>8} {:>7} {:>7} {:>6} {:>6} {:>6} {:>7} {:>7} {:>8}\n",
                 "s/GB", "rank", "encode", "packets", "memory", "copies", "calls", "cross", "rest",
                 "bound", "of Gloo", "Gbit/s");
-    for (const lab::HostCost& cost : costs) print(output, shape, cost);
+    for (const measure::HostCost& cost : costs) print(output, shape, cost);
   }
 
-  void print(Output& output, const lab::HostShape& shape, const lab::HostCost& cost) const {
+  void print(Output& output, const measure::HostShape& shape, const measure::HostCost& cost) const {
     const double gbps = static_cast<double>(wanted_.job.bytes) * 8 / cost.job.median_ms / 1e6;
-    const lab::HostParts parts = cost.parts.value_or(lab::HostParts{});
+    const measure::HostParts parts = cost.parts.value_or(measure::HostParts{});
     std::string row = fmt::format("{:<14} {:>6.3f}", cost.implementation, cost.job.cpu_s_per_gb);
     row += cost.parts
                ? fmt::format(
@@ -151,10 +152,10 @@ class BenchHost final : public Command {
     output.object(object);
   }
 
-  lab::HostOptions wanted_{.wires = {}, .job = {25 << 20, 1500, 10}, .rounds = 5};
+  measure::HostOptions wanted_{.wires = {}, .job = {25 << 20, 1500, 10}, .rounds = 5};
   std::vector<std::string> wires_ = all_wires();
   std::string shape_ = "all";
-  std::string peer_ = "auto";
+  std::string rival_ = "auto";
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench kernels: the speed of numeric kernels on one thread. Each runs beside a memcpy of
-// the same bytes of tensor, or beside reading them if the kernel does little else. The two
+// infold bench kernels: the speed of numeric kernels on one thread. Each kernel is compared with a
+// memcpy of the same bytes of tensor, or with reading them if the kernel does little else. The two
 // alternate sample by sample, so that other load on the machine slows both. The ratio is the median
 // of the samples' ratios.
 
@@ -16,31 +16,33 @@
 #include "base/aligned.h"
 #include "base/check.h"
 #include "cli/commands.h"
-#include "lab/measure/kernel_case.h"
-#include "lab/measure/processor_time.h"
-#include "lab/measure/spread.h"
+#include "study/measure/cost/kernel_case.h"
+#include "study/measure/cost/processor_time.h"
+#include "study/measure/cost/spread.h"
 
 namespace infold::cli {
 namespace {
 
 struct Place {
   const char* name;
-  // Bytes of all the kernel's buffers. A quarter of a MiB leaves room for the copy's buffers in the
-  // second cache of a server core. 256 MiB are in no cache.
+  // The total size of the kernel's buffers. A quarter of a MiB leaves room for the copy's buffers
+  // in the second-level cache of a server core. 256 MiB do not fit in any cache.
   std::size_t bytes;
 };
 constexpr Place kPlaces[] = {{"cache", std::size_t{1} << 18}, {"memory", std::size_t{1} << 28}};
 
-// A sample covers at least so many bytes of tensor, so that reading the clock does not count.
+// A sample covers at least this many bytes of tensor, so that reading the clock costs little in
+// comparison.
 constexpr std::size_t kSampleBytesMin = std::size_t{1} << 22;
 constexpr std::size_t kSamplesMin = 5;
 constexpr std::size_t kSamplesMax = 1001;
 
-// Called through a pointer that may change. Else compilers drop a copy whose target is not read.
+// The call goes through a pointer that may change, because compilers would otherwise remove a copy
+// whose target is never read.
 void* (*volatile copy_bytes)(void*, const void*, std::size_t) = std::memcpy;
 
-// Reads memory at full speed, with any vector instructions. Reading one word of a line loads the
-// line. Eight pages are read at a time, because processors prefetch within each page.
+// Reads memory at full speed, with any vector instructions. Reading one word of a cache line loads
+// the line. The loop reads eight pages at a time, because processors prefetch within each page.
 std::uint64_t read_lines(const std::byte* bytes, std::size_t count) {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kPage = 4096;
@@ -59,16 +61,16 @@ std::uint64_t read_lines(const std::byte* bytes, std::size_t count) {
 std::uint64_t (*volatile read_bytes)(const std::byte*, std::size_t) = read_lines;
 
 struct Speed {
-  lab::Spread kernel_gbps;
-  lab::Spread beside_gbps;
+  measure::Spread kernel_gbps;
+  measure::Spread beside_gbps;
   const char* beside = "memcpy";
-  lab::Spread ratio;
+  measure::Spread ratio;
   std::size_t samples = 0;
 };
 
 class Contest {
  public:
-  explicit Contest(lab::KernelCase kernel)
+  explicit Contest(measure::KernelCase kernel)
       : kernel_(std::move(kernel)),
         repeats_((kSampleBytesMin + kernel_.tensor_bytes - 1) / kernel_.tensor_bytes),
         source_(kernel_.tensor_bytes, std::byte{1}),
@@ -80,20 +82,21 @@ class Contest {
     std::vector<double> kernel;
     std::vector<double> beside;
     std::vector<double> ratio;
-    const double end = lab::thread_s() + seconds;
-    while (kernel.size() < kSamplesMin || (kernel.size() < kSamplesMax && lab::thread_s() < end)) {
-      const double start = lab::thread_s();
+    const double end = measure::thread_s() + seconds;
+    while (kernel.size() < kSamplesMin ||
+           (kernel.size() < kSamplesMax && measure::thread_s() < end)) {
+      const double start = measure::thread_s();
       kernel_pass();
-      const double middle = lab::thread_s();
+      const double middle = measure::thread_s();
       beside_pass();
       const double kernel_seconds = middle - start;
-      const double beside_seconds = lab::thread_s() - middle;
+      const double beside_seconds = measure::thread_s() - middle;
       kernel.push_back(gigabytes() / kernel_seconds);
       beside.push_back(gigabytes() / beside_seconds);
       ratio.push_back(beside_seconds / kernel_seconds);
     }
-    return {lab::spread_of(kernel), lab::spread_of(beside),
-            kernel_.mostly_reads ? "read" : "memcpy", lab::spread_of(ratio), kernel.size()};
+    return {measure::spread_of(kernel), measure::spread_of(beside),
+            kernel_.mostly_reads ? "read" : "memcpy", measure::spread_of(ratio), kernel.size()};
   }
 
  private:
@@ -111,7 +114,7 @@ class Contest {
     }
   }
 
-  lab::KernelCase kernel_;
+  measure::KernelCase kernel_;
   std::size_t repeats_;
   base::CacheLineVector<std::byte> source_;
   base::CacheLineVector<std::byte> target_;
@@ -142,8 +145,8 @@ class BenchKernels final : public Command {
       if (best || target_ == "all" || target_ == set.name) sets.push_back(&set);
     }
     if (sets.empty()) return refuse_target(output);
-    std::vector<lab::KernelBench> benches = lab::kernel_benches();
-    std::erase_if(benches, [this](const lab::KernelBench& bench) {
+    std::vector<measure::KernelBench> benches = measure::kernel_benches();
+    std::erase_if(benches, [this](const measure::KernelBench& bench) {
       return bench.name.find(kernel_) == std::string::npos;
     });
     if (benches.empty()) return refuse_kernel(output);
@@ -153,7 +156,7 @@ class BenchKernels final : public Command {
         "them, with its MAD\n");
     output.text("{:<27} {:<6} {:<9} {:>7} {:>7} {:>6} {:>6}\n", "kernel", "place", "target", "GB/s",
                 "beside", "ratio", "MAD");
-    for (const lab::KernelBench& bench : benches) {
+    for (const measure::KernelBench& bench : benches) {
       for (const Place& place : kPlaces) {
         if (place_ != "all" && place_ != place.name) continue;
         for (const numeric::KernelSet* set : sets) {
@@ -195,7 +198,8 @@ class BenchKernels final : public Command {
 
   ExitCode refuse_kernel(Output& output) const {
     std::string names;
-    for (const lab::KernelBench& bench : lab::kernel_benches()) names += "\n  " + bench.name;
+    for (const measure::KernelBench& bench : measure::kernel_benches())
+      names += "\n  " + bench.name;
     output.log("infold bench kernels: --kernel is '{}', but must be part of one of{}\n", kernel_,
                names);
     return ExitCode::kBadUsage;

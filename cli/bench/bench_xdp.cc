@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold bench xdp: the cost of one full packet in the aggregator of the kernel.
+// infold bench xdp: the cost of one full packet in the kernel's aggregator.
 
 #include <algorithm>
 #include <stdexcept>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "lab/measure/xdp_cost.h"
-#include "lab/measure/xdp_network.h"
+#include "study/measure/cost/xdp_cost.h"
+#include "study/measure/cost/xdp_network.h"
 
 namespace infold::cli {
 namespace {
@@ -41,24 +41,27 @@ class BenchXdp final : public Command {
   }
 
  private:
-  bool is_wanted(const lab::BenchWire& wire) const { return wire_ == "all" || wire_ == wire.name; }
+  bool is_wanted(const measure::BenchWire& wire) const {
+    return wire_ == "all" || wire_ == wire.name;
+  }
 
   ExitCode measure_runs(Output& output) const {
     output.text("{:<6} {:<9} {:>7} {:>8} {:>7}  {}\n", "wire", "packet", "ns min", "median", "MAD",
                 "what happens");
-    for (const lab::BenchWire& wire : lab::bench_wires()) {
+    for (const measure::BenchWire& wire : measure::bench_wires()) {
       if (!is_wanted(wire)) continue;
-      const auto measured = lab::measure_xdp(
-          wire, packets_, [&](const lab::XdpCost& cost) { print_cost(output, wire.name, cost); });
+      const auto measured = measure::measure_xdp(wire, packets_, [&](const measure::XdpCost& cost) {
+        print_cost(output, wire.name, cost);
+      });
       if (!measured) return fail(output, measured.error());
     }
     if (wire_ != "all") return ExitCode::kDone;
-    const auto measured = lab::measure_xdp_control(
-        packets_, [&](const lab::XdpCost& cost) { print_cost(output, "any", cost); });
+    const auto measured = measure::measure_xdp_without_elements(
+        packets_, [&](const measure::XdpCost& cost) { print_cost(output, "any", cost); });
     return measured ? ExitCode::kDone : fail(output, measured.error());
   }
 
-  static void print_cost(Output& output, const char* wire, const lab::XdpCost& cost) {
+  static void print_cost(Output& output, const char* wire, const measure::XdpCost& cost) {
     output.text("{:<6} {:<9} {:>7.0f} {:>8.0f} {:>7.0f}  {}\n", wire, cost.packet, cost.ns_min,
                 cost.ns_median, cost.ns_mad, cost.meaning);
     output.object({{"wire", wire},
@@ -74,18 +77,18 @@ class BenchXdp final : public Command {
   }
 
   ExitCode measure_network(Output& output) const {
-    std::vector<lab::BenchWire> wires;
-    for (const lab::BenchWire& wire : lab::bench_wires()) {
+    std::vector<measure::BenchWire> wires;
+    for (const measure::BenchWire& wire : measure::bench_wires()) {
       if (is_wanted(wire)) wires.push_back(wire);
     }
-    lab::XdpNetworkOptions options;
+    measure::XdpNetworkOptions options;
     options.world = world_;
-    // A sample has as many packets as a sample of the test-run.
+    // A sample has as many packets here as in the kernel's test-run.
     options.rounds = std::max<std::uint32_t>(10, packets_ / (32 * world_));
     output.text("{:<8} {:>9} {:>6} {:>12} {:>10}\n", "program", "ns median", "MAD", "packets/s",
                 "of bounce");
     try {
-      lab::measure_xdp_network(options, wires, [&](const lab::XdpNetworkCost& cost) {
+      measure::measure_xdp_network(options, wires, [&](const measure::XdpNetworkCost& cost) {
         output.text("{:<8} {:>9.0f} {:>6.0f} {:>12.0f} {:>10.2f}\n", cost.program, cost.ns_median,
                     cost.ns_mad, cost.packets_per_second, cost.of_bounce);
         output.object({{"program", cost.program},

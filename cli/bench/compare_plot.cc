@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two pictures of a comparison. An implementation has the same colour in both.
+// The two pictures of a comparison. Each implementation has the same colour in both.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 #include "cli/bench/compare_report.h"
 #include "cli/line/quantity.h"
-#include "lab/svg.h"
+#include "study/desk/svg.h"
 
 namespace infold::cli {
 namespace {
@@ -21,20 +21,21 @@ constexpr double kBottom = 500;
 constexpr double kLegendWidth = 212;
 
 struct Curve {
-  lab::LegendEntry legend;
-  lab::Points points;
+  desk::LegendEntry legend;
+  desk::Points points;
   bool marks = true;
 };
 
 // Curves in the order in which they are drawn and listed.
 std::vector<Curve> curves_of(const Comparison& comparison,
-                             const std::vector<lab::Summary>& summaries,
-                             double (*x)(const lab::Summary&), double (*y)(const lab::Summary&)) {
+                             const std::vector<measure::Summary>& summaries,
+                             double (*x)(const measure::Summary&),
+                             double (*y)(const measure::Summary&)) {
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < comparison.conditions.implementations.size(); ++i) {
     const std::string& name = comparison.conditions.implementations[i].name;
-    Curve curve{{fmt::format("series-{}", i % lab::kSeriesStyles), name}, {}};
-    for (const lab::Summary& each : summaries) {
+    Curve curve{{fmt::format("series-{}", i % desk::kSeriesStyles), name}, {}};
+    for (const measure::Summary& each : summaries) {
       if (each.impl == name && each.rounds > 0) curve.points.emplace_back(x(each), y(each));
     }
     if (!curve.points.empty()) curves.push_back(curve);
@@ -42,8 +43,8 @@ std::vector<Curve> curves_of(const Comparison& comparison,
   return curves;
 }
 
-// The bounds that the links set: for a switch with 32 bits for each element, and for any algorithm
-// among hosts alone.
+// The bounds that the links set: one for a switch that gets 32 bits per element, and one for any
+// algorithm that uses hosts alone.
 struct Bound {
   const char* implementation;
   const char* style;
@@ -53,8 +54,8 @@ constexpr Bound kBounds[] = {
     {"infold-native", "bound", "bound, in the network"},
     {"gloo-ring", "bound-ring", "bound, among hosts"},
 };
-// Stands in the legend where processors and not links set the time.
-const char* no_bound(const lab::Conditions& conditions) {
+// Returns the legend for runs in which processors set the time instead of links.
+const char* no_bound(const measure::Conditions& conditions) {
   return conditions.one_host ? "no bound: no links" : "no bound: links unshaped";
 }
 
@@ -70,20 +71,20 @@ std::pair<double, double> range_of(const std::vector<Curve>& curves) {
   return most > 0 ? std::pair(least, most) : std::pair(1.0, 10.0);
 }
 
-std::string draw(const lab::Conditions& conditions, const lab::Panel& panel,
+std::string draw(const measure::Conditions& conditions, const desk::Panel& panel,
                  const std::vector<Curve>& curves) {
   std::string svg;
-  std::vector<lab::LegendEntry> legend;
+  std::vector<desk::LegendEntry> legend;
   for (const Curve& curve : curves) {
-    svg += lab::draw_curve(panel, curve.legend.style, curve.points);
-    if (curve.marks) svg += lab::draw_marks(panel, curve.legend.style, curve.points);
+    svg += desk::draw_curve(panel, curve.legend.style, curve.points);
+    if (curve.marks) svg += desk::draw_marks(panel, curve.legend.style, curve.points);
     legend.push_back(curve.legend);
   }
   if (conditions.bits_per_second <= 0) legend.push_back({"", no_bound(conditions)});
-  return svg + lab::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
+  return svg + desk::draw_legend(kRight + 4, kTop + 14, kLegendWidth, legend);
 }
 
-// Text that a `Picture` borrows.
+// The texts that a `Picture` borrows.
 struct Words {
   std::string title;
   std::string subtitle;
@@ -98,84 +99,84 @@ Words words_of(const Comparison& comparison, std::string title, const std::strin
 }
 
 std::string begin(const Words& words) {
-  lab::Picture picture;
+  desk::Picture picture;
   picture.height = 590;
   picture.description = words.title;
   picture.title = words.title;
   picture.subtitle = words.subtitle;
   picture.footer = words.footer;
-  return lab::begin_picture(picture);
+  return desk::begin_picture(picture);
 }
 
 }  // namespace
 
 std::string draw_times(const Comparison& comparison, std::uint64_t world) {
-  const lab::Conditions& conditions = comparison.conditions;
-  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
-  std::erase_if(summaries, [&](const lab::Summary& each) { return each.world != world; });
+  const measure::Conditions& conditions = comparison.conditions;
+  std::vector<measure::Summary> summaries = measure::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const measure::Summary& each) { return each.world != world; });
   std::vector<Curve> curves = curves_of(
-      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.bytes); },
-      [](const lab::Summary& s) { return s.median_ms; });
+      comparison, summaries, [](const measure::Summary& s) { return static_cast<double>(s.bytes); },
+      [](const measure::Summary& s) { return s.median_ms; });
   const auto [least, most] = range_of(curves);
   const auto [bytes_least, bytes_most] =
       std::minmax_element(conditions.bytes.begin(), conditions.bytes.end());
-  const lab::Panel panel{lab::decade_scale(static_cast<double>(*bytes_least),
-                                           static_cast<double>(*bytes_most), kLeft, kRight),
-                         lab::decade_scale(least, most, kBottom, kTop)};
+  const desk::Panel panel{desk::decade_scale(static_cast<double>(*bytes_least),
+                                             static_cast<double>(*bytes_most), kLeft, kRight),
+                          desk::decade_scale(least, most, kBottom, kTop)};
   for (const Bound& bound : kBounds) {
     Curve curve{{bound.style, bound.text}, {}, false};
     for (double bytes = panel.x.low; bytes <= panel.x.high * 1.01; bytes *= 1.2589254) {
       const double ms =
-          1e3 * lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world,
-                             static_cast<std::uint64_t>(bytes));
+          1e3 * measure::bound_s(conditions, *measure::implementation_of(bound.implementation),
+                                 world, static_cast<std::uint64_t>(bytes));
       if (ms >= panel.y.low && ms <= panel.y.high) curve.points.emplace_back(bytes, ms);
     }
     if (!curve.points.empty()) curves.push_back(curve);
   }
 
-  std::vector<lab::Tick> sizes = lab::ticks_of(panel.x);
-  for (lab::Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
+  std::vector<desk::Tick> sizes = desk::ticks_of(panel.x);
+  for (desk::Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
   const Words words = words_of(comparison, "Time to sum a tensor over all workers",
                                fmt::format("{} workers, {}", world, describe(conditions)));
-  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
-         lab::draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
-         std::string(lab::kSvgEnd);
+  return begin(words) + desk::draw_y_axis(panel, desk::ticks_of(panel.y), "milliseconds") +
+         desk::draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
+         std::string(desk::kSvgEnd);
 }
 
 std::string draw_goodput(const Comparison& comparison) {
-  const lab::Conditions& conditions = comparison.conditions;
+  const measure::Conditions& conditions = comparison.conditions;
   const std::uint64_t bytes = *std::max_element(conditions.bytes.begin(), conditions.bytes.end());
-  std::vector<lab::Summary> summaries = lab::summarise(conditions, comparison.samples);
-  std::erase_if(summaries, [&](const lab::Summary& each) { return each.bytes != bytes; });
+  std::vector<measure::Summary> summaries = measure::summarise(conditions, comparison.samples);
+  std::erase_if(summaries, [&](const measure::Summary& each) { return each.bytes != bytes; });
   std::vector<Curve> curves = curves_of(
-      comparison, summaries, [](const lab::Summary& s) { return static_cast<double>(s.world); },
-      [](const lab::Summary& s) { return s.goodput_mbps(); });
+      comparison, summaries, [](const measure::Summary& s) { return static_cast<double>(s.world); },
+      [](const measure::Summary& s) { return s.goodput_mbps(); });
   const auto [least_world, most_world] =
       std::minmax_element(conditions.worlds.begin(), conditions.worlds.end());
   for (const Bound& bound : kBounds) {
     Curve curve{{bound.style, bound.text}, {}, false};
     for (std::uint64_t world = *least_world; world <= *most_world; ++world) {
-      const double seconds =
-          lab::bound_s(conditions, *lab::implementation_of(bound.implementation), world, bytes);
+      const double seconds = measure::bound_s(
+          conditions, *measure::implementation_of(bound.implementation), world, bytes);
       if (seconds > 0) {
         curve.points.emplace_back(world, static_cast<double>(bytes) * 8 / seconds / 1e6);
       }
     }
     if (!curve.points.empty()) curves.push_back(curve);
   }
-  const lab::Panel panel{
+  const desk::Panel panel{
       {static_cast<double>(*least_world), static_cast<double>(*most_world), kLeft, kRight},
-      lab::linear_scale(range_of(curves).second, kBottom, kTop)};
-  std::vector<lab::Tick> worlds;
+      desk::linear_scale(range_of(curves).second, kBottom, kTop)};
+  std::vector<desk::Tick> worlds;
   for (const std::uint64_t world : conditions.worlds) {
     worlds.push_back({static_cast<double>(world), fmt::format("{}", world)});
   }
   const Words words =
-      words_of(comparison, fmt::format("Goodput of a tensor of {}", lab::size_text(bytes)),
+      words_of(comparison, fmt::format("Goodput of a tensor of {}", measure::size_text(bytes)),
                describe(conditions));
-  return begin(words) + lab::draw_y_axis(panel, lab::ticks_of(panel.y), "Mbit/s of tensor") +
-         lab::draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
-         std::string(lab::kSvgEnd);
+  return begin(words) + desk::draw_y_axis(panel, desk::ticks_of(panel.y), "Mbit/s of tensor") +
+         desk::draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
+         std::string(desk::kSvgEnd);
 }
 
 }  // namespace infold::cli

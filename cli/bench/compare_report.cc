@@ -8,13 +8,13 @@
 namespace infold::cli {
 namespace {
 
-// Four significant figures, without an exponent.
+// Prints four significant figures, without an exponent.
 std::string four_figures(double value) {
   const int decimals = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : value >= 1 ? 3 : 4;
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-std::string row(const lab::Summary& summary, double first_ms, std::size_t name_width) {
+std::string row(const measure::Summary& summary, double first_ms, std::size_t name_width) {
   std::string text = fmt::format("  {:<{}}", summary.impl, name_width);
   if (summary.rounds == 0) return text + fmt::format(" {:>10}\n", "failed");
   const std::string range =
@@ -30,9 +30,9 @@ std::string row(const lab::Summary& summary, double first_ms, std::size_t name_w
                             summary.resent > 0 ? fmt::format(", {} resent", summary.resent) : "");
 }
 
-nlohmann::ordered_json conditions_json(const lab::Conditions& conditions) {
+nlohmann::ordered_json conditions_json(const measure::Conditions& conditions) {
   std::vector<std::string> names;
-  for (const lab::Implementation& each : conditions.implementations) names.push_back(each.name);
+  for (const measure::Implementation& each : conditions.implementations) names.push_back(each.name);
   return {{"worlds", conditions.worlds},
           {"bytes", conditions.bytes},
           {"implementations", names},
@@ -49,7 +49,7 @@ nlohmann::ordered_json conditions_json(const lab::Conditions& conditions) {
 
 }  // namespace
 
-std::string describe(const lab::Conditions& conditions) {
+std::string describe(const measure::Conditions& conditions) {
   std::string text = "all on one host";
   if (!conditions.one_host) {
     text = fmt::format("{}, MTU {}",
@@ -67,17 +67,18 @@ std::string describe(const lab::Conditions& conditions) {
 }
 
 std::string comparison_table(const Comparison& comparison) {
-  const std::vector<lab::Summary> summaries =
-      lab::summarise(comparison.conditions, comparison.samples);
+  const std::vector<measure::Summary> summaries =
+      measure::summarise(comparison.conditions, comparison.samples);
   std::size_t name_width = 8;
-  for (const lab::Summary& each : summaries) name_width = std::max(name_width, each.impl.size());
+  for (const measure::Summary& each : summaries)
+    name_width = std::max(name_width, each.impl.size());
   std::string table =
       fmt::format("{}\n{}, {}{}\n", comparison.command, comparison.machine, comparison.started,
                   comparison.complete ? "" : "; STOPPED BEFORE THE LAST ROUND");
   std::uint64_t world = 0;
   std::uint64_t bytes = 0;
   double first_ms = 0;
-  for (const lab::Summary& each : summaries) {
+  for (const measure::Summary& each : summaries) {
     if (each.world != world) {
       table += fmt::format("\n{} workers, {}\n", each.world, describe(comparison.conditions));
       table += fmt::format("  {:<{}} {:>10} {:>20} {:>10} {:>10} {:>10} {:>8} {:>8}  {}\n", "",
@@ -85,14 +86,14 @@ std::string comparison_table(const Comparison& comparison) {
                            "of bound", "times", "check");
     }
     if (each.world != world || each.bytes != bytes) {
-      table += fmt::format("{}, {} rounds\n", lab::size_text(each.bytes), each.rounds);
+      table += fmt::format("{}, {} rounds\n", measure::size_text(each.bytes), each.rounds);
       first_ms = each.rounds > 0 ? each.median_ms : 0;
     }
     world = each.world;
     bytes = each.bytes;
     table += row(each, first_ms, name_width);
   }
-  for (const lab::Sample& sample : comparison.samples) {
+  for (const measure::Sample& sample : comparison.samples) {
     if (sample.error.empty()) continue;
     table += fmt::format("\nfailed: {}, {} workers, {} bytes, round {}: {}\n", sample.impl,
                          sample.world, sample.bytes, sample.round, sample.error);
@@ -100,7 +101,7 @@ std::string comparison_table(const Comparison& comparison) {
   return table;
 }
 
-nlohmann::ordered_json summary_json(const lab::Summary& summary) {
+nlohmann::ordered_json summary_json(const measure::Summary& summary) {
   nlohmann::ordered_json object = {{"impl", summary.impl},
                                    {"world", summary.world},
                                    {"bytes", summary.bytes},
@@ -127,10 +128,11 @@ nlohmann::ordered_json comparison_json(const Comparison& comparison) {
                                    {"conditions", conditions_json(comparison.conditions)},
                                    {"summaries", nlohmann::ordered_json::array()},
                                    {"samples", nlohmann::ordered_json::array()}};
-  for (const lab::Summary& each : lab::summarise(comparison.conditions, comparison.samples)) {
+  for (const measure::Summary& each :
+       measure::summarise(comparison.conditions, comparison.samples)) {
     object["summaries"].push_back(summary_json(each));
   }
-  for (const lab::Sample& sample : comparison.samples) {
+  for (const measure::Sample& sample : comparison.samples) {
     nlohmann::ordered_json one = {{"impl", sample.impl},
                                   {"world", sample.world},
                                   {"bytes", sample.bytes},

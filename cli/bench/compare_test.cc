@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests a comparison's arithmetic and its reports, with samples made by hand.
+// Tests the arithmetic and the reports of a comparison, with hand-made samples.
 
-#include "lab/compare/compare.h"
+#include "study/measure/compare/compare.h"
 
 #include <algorithm>
 #include <string>
@@ -18,10 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-lab::Implementation named(const char* name) { return lab::implementation_of(name).value(); }
+measure::Implementation named(const char* name) { return measure::implementation_of(name).value(); }
 
-lab::Conditions conditions() {
-  lab::Conditions conditions;
+measure::Conditions conditions() {
+  measure::Conditions conditions;
   conditions.worlds = {2, 8};
   conditions.bytes = {4096, 26214400};
   conditions.implementations = {named("infold-bfp32"), named("gloo-ring")};
@@ -30,8 +30,8 @@ lab::Conditions conditions() {
   return conditions;
 }
 
-lab::Sample sample(const std::string& impl, std::uint64_t world, std::uint64_t bytes,
-                   unsigned round, double median_ms) {
+measure::Sample sample(const std::string& impl, std::uint64_t world, std::uint64_t bytes,
+                       unsigned round, double median_ms) {
   return {impl,
           world,
           bytes,
@@ -62,53 +62,56 @@ Comparison comparison() {
 }
 
 TEST(Compare, KnowsItsImplementations) {
-  for (const std::string& name : lab::implementation_names()) {
-    EXPECT_EQ(lab::implementation_of(name)->name, name);
-    EXPECT_EQ(lab::implementation_of(name)->is_ours(), name.starts_with("infold-"));
+  for (const std::string& name : measure::implementation_names()) {
+    EXPECT_EQ(measure::implementation_of(name)->name, name);
+    EXPECT_EQ(measure::implementation_of(name)->is_ours(), name.starts_with("infold-"));
   }
-  EXPECT_FALSE(lab::implementation_of("gloo").has_value());
-  EXPECT_EQ(named("infold-workers-bfp8").way, lab::Way::infold_workers);
+  EXPECT_FALSE(measure::implementation_of("gloo").has_value());
+  EXPECT_EQ(named("infold-workers-bfp8").way, measure::Way::infold_workers);
 }
 
 TEST(Compare, BoundsAreTheBytesOfTheBusiestLink) {
-  const lab::Conditions with = conditions();
-  // 352 elements are 1408 bytes of tensor in a frame of 1494: 18618.2 frames.
-  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp32"), 8, 26214400), 2.225, 0.002);
-  EXPECT_NEAR(lab::bound_s(with, named("infold-workers-bfp32"), 8, 26214400), 2.225 * 14 / 8,
+  const measure::Conditions with = conditions();
+  // 352 elements are 1408 bytes of tensor in a frame of 1494 bytes, so the tensor needs 18618.2
+  // frames.
+  EXPECT_NEAR(measure::bound_s(with, named("infold-bfp32"), 8, 26214400), 2.225, 0.002);
+  EXPECT_NEAR(measure::bound_s(with, named("infold-workers-bfp32"), 8, 26214400), 2.225 * 14 / 8,
               0.004);
-  // 1448 bytes in a frame of 1514, seven eighths of the tensor twice.
-  EXPECT_NEAR(lab::bound_s(with, named("gloo-ring"), 8, 26214400), 3.837, 0.01);
-  EXPECT_NEAR(lab::bound_s(with, named("gloo-oneshot"), 8, 26214400), 2.1927 * 7, 0.05);
-  // bfp16 has half of the bytes for each element, and bfp8 a quarter.
-  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp16"), 8, 26214400), 1.127, 0.01);
-  EXPECT_NEAR(lab::bound_s(with, named("infold-bfp8"), 8, 26214400), 0.577, 0.01);
-  lab::Conditions unshaped = with;
+  // A frame of 1514 bytes carries 1448, and seven eighths of the tensor cross each link twice.
+  EXPECT_NEAR(measure::bound_s(with, named("gloo-ring"), 8, 26214400), 3.837, 0.01);
+  EXPECT_NEAR(measure::bound_s(with, named("gloo-oneshot"), 8, 26214400), 2.1927 * 7, 0.05);
+  // bfp16 sends half as many bytes per element, and bfp8 a quarter.
+  EXPECT_NEAR(measure::bound_s(with, named("infold-bfp16"), 8, 26214400), 1.127, 0.01);
+  EXPECT_NEAR(measure::bound_s(with, named("infold-bfp8"), 8, 26214400), 0.577, 0.01);
+  measure::Conditions unshaped = with;
   unshaped.bits_per_second = 0;
-  EXPECT_EQ(lab::bound_s(unshaped, named("gloo-ring"), 8, 26214400), 0);
+  EXPECT_EQ(measure::bound_s(unshaped, named("gloo-ring"), 8, 26214400), 0);
 }
 
 TEST(Compare, BoundsOfSumsWithoutZerosAreThoseOfTheUnion) {
-  lab::Conditions with = conditions();
+  measure::Conditions with = conditions();
   with.zeros.share = 0.9;
-  const double dense = lab::bound_s(with, named("infold-bfp32"), 8, 26214400);
-  const double ring = lab::bound_s(with, named("gloo-ring"), 8, 26214400);
+  const double dense = measure::bound_s(with, named("infold-bfp32"), 8, 26214400);
+  const double ring = measure::bound_s(with, named("gloo-ring"), 8, 26214400);
   const double share = 0.5695;  // 1 - 0.9^8
-  EXPECT_NEAR(lab::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), share * dense, 0.001);
-  EXPECT_NEAR(lab::bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense,
+  EXPECT_NEAR(measure::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), share * dense,
               0.001);
-  EXPECT_NEAR(lab::bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
-  // A rank gets the tenths of seven other ranks. If each block is one element, the indices have
-  // twice as many bytes as the values.
-  EXPECT_NEAR(lab::bound_s(with, named("gloo-coo"), 8, 26214400), 2.1927 * 0.7 * (1 + 1 / 128.0),
-              0.01);
-  EXPECT_NEAR(lab::bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);
+  EXPECT_NEAR(measure::bound_s(with, named("infold-automatic-bfp32"), 8, 26214400), share * dense,
+              0.001);
+  EXPECT_NEAR(measure::bound_s(with, named("gloo-union"), 8, 26214400), share * ring, 0.001);
+  // A rank receives a tenth of the tensor from each of seven other ranks. If each block is one
+  // element, the indices have twice as many bytes as the values.
+  EXPECT_NEAR(measure::bound_s(with, named("gloo-coo"), 8, 26214400),
+              2.1927 * 0.7 * (1 + 1 / 128.0), 0.01);
+  EXPECT_NEAR(measure::bound_s(with, named("gloo-coo-1"), 8, 26214400), 2.1927 * 0.7 * 3, 0.02);
   with.zeros.at_end = true;
-  EXPECT_NEAR(lab::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense, 0.001);
+  EXPECT_NEAR(measure::bound_s(with, named("infold-blocks-bfp32"), 8, 26214400), 0.1 * dense,
+              0.001);
   EXPECT_THAT(describe(with), HasSubstr("90 % zeros at the end"));
 }
 
 TEST(Compare, SaysThatEachProcessHasAProcessor) {
-  lab::Conditions with = conditions();
+  measure::Conditions with = conditions();
   EXPECT_THAT(describe(with), Not(HasSubstr("a processor for each process")));
   with.apart = true;
   EXPECT_THAT(describe(with), HasSubstr("a processor for each process"));
@@ -117,7 +120,7 @@ TEST(Compare, SaysThatEachProcessHasAProcessor) {
 }
 
 TEST(Compare, SummarisesRoundsByTheirMedian) {
-  const std::vector<lab::Summary> all = lab::summarise(conditions(), comparison().samples);
+  const std::vector<measure::Summary> all = measure::summarise(conditions(), comparison().samples);
   ASSERT_EQ(all.size(), 8U);
   EXPECT_EQ(all[0].impl, "infold-bfp32");
   EXPECT_EQ(all[1].impl, "gloo-ring");
@@ -137,7 +140,7 @@ TEST(Compare, CountsFailuresAndWrongSums) {
   some.samples.resize(2);
   some.samples[0].error = "rank 1 ended with status 1";
   some.samples[1].measured["check"] = "wrong";
-  const std::vector<lab::Summary> all = lab::summarise(some.conditions, some.samples);
+  const std::vector<measure::Summary> all = measure::summarise(some.conditions, some.samples);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].check, "failed");
   EXPECT_EQ(all[0].rounds, 0U);

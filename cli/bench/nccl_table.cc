@@ -13,10 +13,10 @@ namespace {
 
 constexpr std::uint64_t kLow = std::uint64_t{32} << 20;
 constexpr std::uint64_t kStepBytes = std::uint64_t{1} << 20;
-// No reader wants more rows. A step of one byte up to a gigabyte is a slip.
+// Nobody reads more rows than this. A step of one byte up to a gigabyte is a typing error.
 constexpr std::size_t kSizesMax = 10'000;
 
-// Seven places. The number of decimals is that of nccl-tests.
+// Returns seven characters, with as many decimals as nccl-tests prints.
 std::string microseconds(double seconds) {
   const double us = seconds * 1e6;
   return fmt::format("{:7.{}f}", us, us >= 10'000 ? 0 : us >= 100 ? 1 : 2);
@@ -75,7 +75,7 @@ std::string nccl_head() {
 std::string nccl_row(std::uint64_t bytes, std::uint64_t elements, const std::string& type,
                      const std::string& operation, const NcclHalf& apart,
                      const NcclHalf& in_place) {
-  // An all-reduce has no root. nccl-tests shows that as -1.
+  // An all-reduce does not have a root, which nccl-tests shows as -1.
   return fmt::format("{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", bytes, elements, type, operation,
                      -1, half_text(apart), half_text(in_place));
 }

@@ -15,7 +15,7 @@ using testing::StartsWith;
 TEST(NcclTable, MultipliesSizesByTheFactor) {
   EXPECT_THAT(*(NcclSizes{.low = 8, .high = 64, .step_factor = 2}.all()),
               ElementsAre(8, 16, 32, 64));
-  // The largest size is a bound. The list need not contain it.
+  // The largest size is an upper bound, so the list need not contain it.
   EXPECT_THAT(*(NcclSizes{.low = 8, .high = 100, .step_factor = 4}.all()), ElementsAre(8, 32));
 }
 
@@ -50,7 +50,7 @@ TEST(NcclTable, CountsBusBytesAsARingDoes) {
   EXPECT_DOUBLE_EQ(nccl_speed(1'000'000'000, 0.5, 1).bus, 0);  // as nccl-tests prints it
 }
 
-// Rows have the words that a program expects, and columns stand below their names.
+// Rows contain the words that programs expect, and columns stand below their names.
 TEST(NcclTable, WritesRowsOfThirteenColumns) {
   const NcclHalf apart = {12.346e-6, {0.5, 0.75}, 0};
   const NcclHalf in_place = {123'456e-6, {12.34, 18.51}, 3};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a benchmark says of the machine that it ran on.
+// How a benchmark describes the machine that it ran on.
 #pragma once
 
 #include <string>
 
 namespace infold::cli {
 
-// "AMD EPYC, 2 cores, Linux 6.18"
+// Returns, for instance, "AMD EPYC, 2 cores, Linux 6.18".
 std::string this_machine();
-// The average number of running tasks in the last minute; 0 if unknown.
+// Returns the average number of running tasks in the last minute, or 0 if it is unknown.
 double load();
 
 }  // namespace infold::cli

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold completion and infold manual. They print the files that packages install, for a program
-// that was installed by hand.
+// infold completion and infold manual. They print the files that packages install, for people who
+// installed the program by hand.
 #include "cli/commands.h"
 
-#include "cli/build_info.h"
 #include "cli/completion/completion.h"
+#include "cli/line/build_info.h"
 
 namespace infold::cli {
 namespace {

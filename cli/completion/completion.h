@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scripts that complete infold's command line in a shell, and its manual page. Pure functions of
-// the text of --help.
+// Generates the scripts that complete infold's command line in a shell, and its manual page. All
+// functions are pure and need only the text of --help.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ std::string bash_completion(const CommandText& program);
 std::string zsh_completion(const CommandText& program);
 std::string fish_completion(const CommandText& program);
 
-// The page in roff, with the man macros. `version` is in the page's foot.
+// Returns the manual page in roff, with the man macros. `version` appears in the page's footer.
 std::string manual_page(const CommandText& program, std::string_view version);
 
-// The program and all subcommands. Each comes before those below it.
+// Returns the program and all subcommands, each before the ones below it.
 std::vector<const CommandText*> all_commands(const CommandText& program);
 
 }  // namespace infold::cli

@@ -10,8 +10,8 @@
 namespace infold::cli {
 namespace {
 
-// Escapes text for roff. A backslash begins an escape there, and a dash would become a hyphen. A
-// full stop or an apostrophe at the start of a line would make the line a request.
+// Escapes text for roff, where a backslash begins an escape and a plain dash becomes a hyphen. A
+// full stop or an apostrophe at the start of a line would turn the line into a request.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -28,7 +28,8 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-// Formats prose for roff, with a full stop at its end, in short lines that are easy to compare.
+// Formats prose for roff and adds a full stop. The lines are short, so that they are easy to
+// compare.
 std::string paragraph(std::string_view text) {
   constexpr std::size_t kColumns = 78;
   std::string out, line;
@@ -87,9 +88,11 @@ std::string manual_page(const CommandText& program, std::string_view version) {
       version, roff(program.summary), synopsis(program));
   text +=
       ".SH DESCRIPTION\nThe program adds up the gradients of training jobs in the network.\n"
-      "Workers send integer packets to an aggregator.\n"
-      "The aggregator sends one sum back to all.\nEach subcommand has its own options.\n.SH "
-      "OPTIONS\n";
+      "Workers send the elements of their tensors in packets to an aggregator.\n"
+      "The aggregator adds them and sends one sum back to all.\n"
+      "By default, sums of floats are exact and rounded once to nearest.\n"
+      "Each subcommand has its own options.\n"
+      ".SH OPTIONS\n";
   for (const OptionText& option : program.options) text += option_lines(option);
   text += ".SH COMMANDS\n";
   for (const CommandText* command : all_commands(program)) {

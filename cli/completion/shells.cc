@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scripts find the subcommand in the words before the cursor. Then they offer its subcommands,
-// its options, or the words that the option before the cursor allows. They start no process.
+// The scripts find the subcommand among the words before the cursor. Then they offer its
+// subcommands, its options, or the words that the option before the cursor allows. They do not
+// start any process.
 #include <fmt/format.h>
 
 #include "cli/completion/completion.h"
@@ -9,8 +10,8 @@
 namespace infold::cli {
 namespace {
 
-// Quotes the text with single quotes, as bash, zsh and fish read them. Requires: no control
-// characters.
+// Quotes the text with single quotes, which bash, zsh and fish all understand. Requires: the text
+// has no control characters.
 std::string shell_word(std::string_view word) {
   std::string text = "'";
   for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -30,8 +31,8 @@ std::string paths(const Commands& commands, std::string_view between) {
   return text;
 }
 
-// Returns the words that may follow the command: subcommands, options, and words of a positional
-// argument.
+// Returns the words that may follow the command: subcommands, options, and the allowed words of a
+// positional argument.
 std::string words_after(const CommandText& command) {
   std::string text;
   for (const CommandText& below : command.subcommands) text += below.name() + " ";
@@ -44,8 +45,8 @@ std::string words_after(const CommandText& command) {
   return text;
 }
 
-// Returns patterns of `case` for the last word before the cursor, if this option's value comes
-// next.
+// Returns the `case` patterns that match the last word before the cursor if this option's value
+// comes next.
 std::string value_pattern(const CommandText& command, const OptionText& option) {
   std::string text;
   for (const std::string& name : option.names) {
@@ -54,7 +55,8 @@ std::string value_pattern(const CommandText& command, const OptionText& option) 
   return text;
 }
 
-// Escapes colons and brackets: in _arguments, colons end a part and brackets end a description.
+// Escapes colons and brackets, because in _arguments a colon ends a part and a bracket ends a
+// description.
 std::string escaped(std::string_view text, std::string_view characters) {
   std::string out;
   for (const char c : text) {
@@ -68,7 +70,7 @@ std::string words_of(const OptionText& option) {
   return fmt::format("{}", fmt::join(option.choices, " "));
 }
 
-// Returns one argument of zsh's _arguments for each name, or one for the position.
+// Returns one argument for zsh's _arguments per name, or a single one for a positional argument.
 std::string zsh_arguments(const OptionText& option, int position) {
   const std::string action = option.takes_file()      ? "_files"
                              : option.choices.empty() ? ""
@@ -81,7 +83,8 @@ std::string zsh_arguments(const OptionText& option, int position) {
   }
   std::string text;
   for (const std::string& name : option.names) {
-    // An option that may be repeated says so in its help. For all others the last value counts.
+    // Every option is marked as repeatable, with the '*'. An option that takes several values says
+    // so in its help; for all others the last value counts.
     text += fmt::format(" \\\n        {}", shell_word(fmt::format("*{}[{}]{}", name, help, value)));
   }
   return text;

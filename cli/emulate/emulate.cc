@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // infold emulate: plays the switch, the links and most ranks of a job for a few real ranks, until a
-// signal stops it. Then it says whether it kept pace with the wall clock.
+// signal stops it. It then reports whether it kept pace with the wall clock.
 
 #include <memory>
 #include <string>
@@ -11,23 +11,23 @@
 
 #include "cli/commands.h"
 #include "cli/emulate/lag_options.h"
-#include "cli/emulate/placement_options.h"
+#include "cli/emulate/shape_options.h"
 #include "cli/line/quantity.h"
 #include "cli/switch/switch_log.h"
-#include "control/service/control_server.h"
 #include "core/world.h"
-#include "emulate/at_switch/switch_emulator.h"
-#include "emulate/emulator.h"
 #include "io/host/descriptors.h"
-#include "lab/interrupt.h"
-#include "lab/measure/processor_time.h"
+#include "join/service/join_server.h"
+#include "study/desk/interrupt.h"
+#include "study/emulate/at_switch/switch_emulator.h"
+#include "study/emulate/emulator.h"
+#include "study/measure/cost/processor_time.h"
 
 namespace infold::cli {
 namespace {
 
 constexpr double kNoLimit = 0;
-constexpr std::int64_t kFrameBytes = 1538;  // of MTU 1500
-// Times count while all but a hundredth of the packets are late by no more than this share of a
+constexpr std::int64_t kFrameBytes = 1538;  // a full frame with MTU 1500
+// Measured times are valid if at least 99 % of the packets are late by no more than this share of a
 // round trip.
 constexpr double kLateShare = 0.05;
 
@@ -49,7 +49,7 @@ class Emulate final : public Command {
                                  "Ranks of each job");
     options.whole<std::uint32_t>("--real", emulation_.real, {1, core::kWorldMax - 1},
                                  "Ranks that are real: the first ones, which join as at a switch");
-    placement_.declare(options);
+    shape_.declare(options);
     options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
                          "Rate of each rank's link, in each direction; none for no limit");
     options.rate_or_none("--rack-rate", rack_rate_, {1e6, 10e12}, kNoLimit,
@@ -97,8 +97,8 @@ class Emulate final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
-    io::raise_descriptor_limit(control::kDescriptorsWanted);
+    const desk::InterruptGuard guard;
+    io::raise_descriptor_limit(join::kDescriptorsWanted);
     log_.apply();
     if (emulation_.real >= emulation_.ranks) {
       output.log(
@@ -107,22 +107,22 @@ class Emulate final : public Command {
           emulation_.real, emulation_.ranks);
       return ExitCode::kBadUsage;
     }
-    auto placement = placement_.placement(emulation_.ranks, emulation_.real);
-    if (!placement) {
-      output.log("infold emulate: {}\n", placement.error());
+    auto shape = shape_.shape(emulation_.ranks, emulation_.real);
+    if (!shape) {
+      output.log("infold emulate: {}\n", shape.error());
       return ExitCode::kBadUsage;
     }
-    if (!switch_.empty() && placement->weights.empty()) {
+    if (!switch_.empty() && shape->weights.empty()) {
       output.log(
           "infold emulate: --sites workers: no switch is asked then, and --switch names one; "
           "choose --sites mixed\n");
       return ExitCode::kBadUsage;
     }
-    if (rack_rate_ > 0 && placement->racks.empty()) {
+    if (rack_rate_ > 0 && shape->racks.empty()) {
       output.log("infold emulate: --rack-rate needs racks; add --racks, or a plan that has some\n");
       return ExitCode::kBadUsage;
     }
-    emulation_.placement = std::move(*placement);
+    emulation_.shape = std::move(*shape);
     auto lag = lag_.lag(emulation_.ranks, emulation_.real);
     if (!lag) {
       output.log("infold emulate: {}\n", lag.error());
@@ -130,7 +130,7 @@ class Emulate final : public Command {
     }
     emulation_.lag = std::move(*lag);
     complete();
-    const double processor_begun = lab::process_s();
+    const double processor_begun = measure::process_s();
     const emulate::Started<std::unique_ptr<emulate::Emulation>> emulator = start();
     if (!emulator) {
       const emulate::StartError& why = emulator.error();
@@ -140,7 +140,7 @@ class Emulate final : public Command {
     announce(output, **emulator);
     while (!guard.wait_for(kLogTick)) log_quiet_moment();
     const emulate::EmulationReport report = (*emulator)->report();
-    return conclude(output, report, lab::process_s() - processor_begun);
+    return conclude(output, report, measure::process_s() - processor_begun);
   }
 
  private:
@@ -165,7 +165,7 @@ class Emulate final : public Command {
         values_ == "generated" ? emulate::Values::generated : emulate::Values::zeros;
   }
 
-  // Of a full frame, by an emulated link.
+  // The round trip of a full frame over an emulated link.
   double round_trip_us() const {
     const double frame_us = rate_ > 0 ? static_cast<double>(kFrameBytes) * 8 / rate_ * 1e6 : 0;
     return rtt_us_ + 2 * frame_us;
@@ -180,18 +180,18 @@ class Emulate final : public Command {
         rate_ > 0 ? short_rate(rate_) + "bit/s" : "no limit of rate", rtt_us_, emulation_.loss,
         emulation_.real_have_links || !switch_.empty() ? "; those of real ranks are their own"
                                                        : "");
-    const emulate::Placement& placement = emulation_.placement;
-    const std::string places = placement_text(placement, emulation_.real);
+    const emulate::JobShape& shape = emulation_.shape;
+    const std::string places = shape_text(shape, emulation_.real);
     if (!places.empty()) output.text("{}\n", places);
     if (!switch_.empty()) output.text("a real switch sums, at {}\n", switch_);
     output.object({{"event", "listening"},
                    {"listen", address},
                    {"ranks", emulation_.ranks},
                    {"real", emulation_.real},
-                   {"racks", placement.racks.size()},
-                   {"hosts", placement.hosts.size()},
-                   {"switches", placement.weights.size()},
-                   {"ranks_sum", placement.ranks_sum},
+                   {"racks", shape.racks.size()},
+                   {"hosts", shape.hosts.size()},
+                   {"switches", shape.weights.size()},
+                   {"ranks_sum", shape.ranks_sum},
                    {"switch", switch_},
                    {"rate", rate_},
                    {"rtt_us", rtt_us_},
@@ -215,9 +215,9 @@ class Emulate final : public Command {
         "{} transfers; {} packets from {}, {} to them, {} emulated; {:.2f} us of processor time a "
         "packet\n",
         counters.transfers, counters.packets_in,
-        switch_.empty()                  ? "real ranks"
-        : emulation_.placement.ranks_sum ? "the switch and real ranks"
-                                         : "the switch",
+        switch_.empty()              ? "real ranks"
+        : emulation_.shape.ranks_sum ? "the switch and real ranks"
+                                     : "the switch",
         counters.packets_out, counters.packets_emulated, packet_us);
     if (has_pace) {
       output.text(
@@ -249,7 +249,7 @@ class Emulate final : public Command {
 
   emulate::EmulationOptions emulation_{.ranks = 8};
   std::string listen_ = "127.0.0.1:7700";
-  PlacementOptions placement_;
+  ShapeOptions shape_;
   std::string switch_;
   double rate_ = kNoLimit;
   double rack_rate_ = kNoLimit;

@@ -17,7 +17,7 @@ namespace infold::cli {
 namespace {
 
 constexpr std::uint64_t kLagUsMax = 60'000'000;
-// Of a table of many calls of 1024 ranks.
+// Enough for a table with many calls of 1024 ranks.
 constexpr std::size_t kTableBytesMax = 64 << 20;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {

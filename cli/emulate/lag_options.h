@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of infold emulate that say how late emulated ranks are.
+// The options of infold emulate that make emulated ranks late.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,15 @@
 #include <tl/expected.hpp>
 
 #include "cli/line/options.h"
-#include "emulate/lag/lag.h"
+#include "study/emulate/lag/lag.h"
 
 namespace infold::cli {
 
 class LagOptions {
  public:
   void declare(Options& options);
-  // Of so many ranks, of which the first are real. The error names the option.
+  // Returns the lags in a job with `ranks` ranks, of which the first `real` are real. An error
+  // names the option.
   tl::expected<emulate::Lag, std::string> lag(std::uint32_t ranks, std::uint32_t real) const;
 
  private:

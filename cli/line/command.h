@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One subcommand of the infold binary. A subcommand lives in one file, is declared in commands.h
-// and listed in registry.cc; parser.cc does --help, --json and bad usage for all of them.
+// and listed in registry.cc. parser.cc handles --help, --json and bad usage for all of them.
 #pragma once
 
 #include <string_view>
@@ -22,11 +22,12 @@ class Command {
   virtual std::string_view name() const = 0;
   // One sentence without a full stop, shown in the list of subcommands.
   virtual std::string_view summary() const = 0;
-  // A hidden command is not in --help's list. Other subcommands start it, not people.
+  // A hidden command is not in --help's list, because other subcommands start it and people do not.
   virtual bool is_hidden() const { return false; }
-  // Adds options bound to members of this object. Called once, before parsing.
+  // Adds options that are bound to members of this object. Called once, before parsing.
   virtual void declare(Options& options) = 0;
-  // Called after parsing succeeded. May throw: main reports the exception and returns kFailed.
+  // Called after parsing has succeeded. May throw; main then reports the exception and returns
+  // kFailed.
   virtual ExitCode run(Output& output) = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "cli/line/config_file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <toml++/toml.h>

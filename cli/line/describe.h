@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command line as data: each subcommand with its options, as --help shows them. The manual page
-// and the shells' completions are made from it. No hidden subcommands.
+// The command line as data: each subcommand with its options, as --help shows them, but without
+// hidden subcommands. The manual page and the shells' completions are generated from it.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 namespace infold::cli {
 
 struct OptionText {
-  std::vector<std::string> names;    // "-h", "--help"; the one name of a positional argument
-  std::string type;                  // the text of --help behind the names; empty for a flag
+  std::vector<std::string> names;    // "-h", "--help"; a positional argument has one name
+  std::string type;                  // what --help prints after the names; empty for a flag
   std::vector<std::string> choices;  // the allowed words, if --help lists them
   std::string help;
   bool is_positional = false;
@@ -34,8 +34,8 @@ struct CommandText {
   std::string name() const { return path.substr(path.rfind(' ') + 1); }
 };
 
-// Describes the program and all subcommands. It declares the commands, so they cannot run
-// afterwards.
+// Describes the program and all subcommands. The commands declare their options during this, so
+// they cannot run afterwards.
 CommandText describe(const std::vector<std::unique_ptr<Command>>& commands);
 
 }  // namespace infold::cli

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/line/join_flags.h"
 
+#include <cstdio>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/world.h"
 
@@ -24,7 +28,7 @@ SharedMemory shared_memory_of(const std::string& name) {
   return name == "always" ? SharedMemory::always : SharedMemory::automatic;
 }
 
-// Turns "JoinOptions.rank" into "--rank", and so on.
+// Replaces names such as "JoinOptions.rank" with the option, here "--rank".
 std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
@@ -101,6 +105,9 @@ Result<Communicator> JoinFlags::join(const std::stop_token& stop, WireFormat wir
   JoinOptions options = join_options();
   options.stop = stop;
   options.wire = wire;
+  if (isatty(STDERR_FILENO) != 0) {
+    fmt::print(stderr, "joining, for at most {:g} s (Ctrl-C stops)\n", deadline_s_);
+  }
   return join(options);
 }
 

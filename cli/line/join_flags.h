@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options of every command that joins a job.
+// The options that every command which joins a job has.
 #pragma once
 
 #include <optional>
@@ -20,11 +20,11 @@ class JoinFlags {
   void declare(Options& options);
   JoinOptions join_options() const;
 
-  // Joins; a stop request ends the join with an error. An error's message names options of the
-  // command line. `wire`: of the calls, for which sites may set memory aside.
+  // Joins the job. A stop request ends the join with an error, whose message names options of the
+  // command line. `wire` is the format of the calls, because sites may set memory aside for it.
   Result<Communicator> join(const std::stop_token& stop,
                             WireFormat wire = WireFormat::automatic) const;
-  // The same for changed options.
+  // Does the same with changed options.
   static Result<Communicator> join(const JoinOptions& options);
 
  private:
@@ -44,7 +44,7 @@ class JoinFlags {
   std::string shared_memory_ = "auto";
 };
 
-// Returns the format that "native" and so on name, and `automatic` for other texts.
+// Returns the format with a name such as "native", or `automatic` for any other text.
 WireFormat wire_of(const std::string& name);
 std::vector<std::string> wire_names();
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ std::optional<Number> parse_in(const std::string& typed, Range<Number> allowed) 
   const char* end = typed.data() + typed.size();
   const auto [stop, error] = std::from_chars(typed.data(), end, value);
   if (error != std::errc{} || stop != end) return std::nullopt;
-  // Written so that NaN is refused: NaN compares false with every number.
+  // Written so that NaN is refused, because every comparison with NaN is false.
   if (!(value >= allowed.low && value <= allowed.high)) return std::nullopt;
   return value;
 }
@@ -47,7 +48,7 @@ std::optional<std::uint64_t> parse_bytes_in(const std::string& typed,
   return parsed;
 }
 
-// Returns false and leaves `values` unchanged if a word is wrong, or there is none.
+// Returns false and leaves `values` unchanged if a word is wrong or there is none.
 template <typename Read>
 bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Read&& read) {
   std::vector<std::uint64_t> parsed;
@@ -69,7 +70,7 @@ std::string shown_name(std::string_view names) {
   return found == all.end() ? std::string(names) : *found;
 }
 
-// What a file, a folder and the first part of a name must be.
+// Completes the message "must be ..." for a file, a folder or the first part of a name.
 constexpr const char* kPath = "a path";
 
 [[noreturn]] void refuse_value(const std::string& option, const std::string& allowed,
@@ -78,8 +79,9 @@ constexpr const char* kPath = "a path";
                              CLI::ExitCodes::ValidationError);
 }
 
-// Adds an option with a callback for each of its values, which returns false to refuse a value. The
-// message then names the option and `allowed`, for instance "a whole number from 2 to 64".
+// Adds an option with a callback for each of its values. The callback returns false to refuse a
+// value. The message then names the option and `allowed`, for instance "a whole number from 2 to
+// 64".
 CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
                         const std::string& type, const std::string& allowed,
                         std::function<bool(const std::string&)> store) {
@@ -111,7 +113,7 @@ void Options::flag(std::string_view name, bool& value, std::string_view help) {
 }
 
 void Options::toggle(std::string_view name, std::optional<bool>& value, std::string_view help) {
-  // CLI11 passes this on for an option without its value.
+  // CLI11 passes an empty text for an option that is given without a value.
   static const std::string kAlone;
   add_values(app_, name, help, "0|1", "0 or 1", [&value](const std::string& typed) {
     if (typed != kAlone && typed != "0" && typed != "1") return false;
@@ -268,7 +270,7 @@ void Options::real(std::string_view name, double& value, Range<double> allowed,
 void Options::whole_number(std::string_view name, const std::string& initial,
                            Range<std::uint64_t> allowed, std::string_view help,
                            std::function<void(std::uint64_t)> store) {
-  // A seed may be any 64-bit number. Twenty digits of limit would only hide the rest of the help.
+  // A seed may be any 64-bit number. A limit of twenty digits would only clutter the help.
   const bool open = allowed.high == std::numeric_limits<std::uint64_t>::max();
   add_value(app_, name, help, initial,
             open ? "NUMBER" : fmt::format("{}..{}", allowed.low, allowed.high),
@@ -314,8 +316,8 @@ void Options::bytes_list(std::string_view name, std::vector<std::uint64_t>& valu
             });
 }
 
-// Runs after the options declared before it, typed or not. CLI11 calls back in the order of
-// declaration, when it has read all words.
+// The callback runs after all options that were declared before it, whether they were typed or not,
+// because CLI11 reads all words first and then calls back in the order of declaration.
 void Options::config_file(std::string_view name, std::string_view help) {
   const std::string option_name(name);
   CLI::Option* const option = app_.add_option(

@@ -2,8 +2,8 @@
 //
 // The options of one subcommand, each bound to a variable that holds its default. A bad value is
 // refused with a message that names the option and the allowed values. Hides CLI11 behind
-// options.cc, because CLI11's header alone takes ten seconds to compile. Used only while
-// subcommands are declared, by one thread.
+// options.cc, because CLI11's header alone takes ten seconds to compile. Used by one thread, only
+// while subcommands are declared.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@ class App;
 
 namespace infold::cli {
 
-// Both ends are allowed.
+// Both ends belong to the range.
 template <typename Number>
 struct Range {
   Number low;
@@ -31,30 +31,32 @@ struct Range {
 
 class Options {
  public:
-  // Borrows the parser's node of this subcommand.
+  // Borrows the parser's node for this subcommand.
   explicit Options(CLI::App& app) : app_(app) {}
 
-  // In all of these, `name` is as typed ("--workers"; without dashes it is a positional argument),
-  // and `value` must outlive parsing. `help` is a sentence without a full stop. An option with
-  // several names has commas between them ("-n,--iterations"); messages use the first long one.
+  // In all these functions, `name` is the option as typed ("--workers"); without dashes it is a
+  // positional argument. `value` must outlive parsing. `help` is a sentence without a full stop. An
+  // option with several names separates them by commas ("-n,--iterations"), and messages use the
+  // first long one.
 
   void flag(std::string_view name, bool& value, std::string_view help);
-  // A flag that also takes 0 or 1: --check, --check 1.
+  // A flag that also accepts 0 or 1: --check, --check 1.
   void toggle(std::string_view name, std::optional<bool>& value, std::string_view help);
-  // `type` shows in the help what to type.
+  // `type` tells the reader of the help what to type.
   void text(std::string_view name, std::string& value, std::string_view help,
             std::string_view type = "TEXT");
-  // The path of a file or folder, or the first part of one. A path that is typed is not empty.
+  // The path of a file or folder, or the first part of a path. A path that is typed must not be
+  // empty.
   void path(std::string_view name, std::string& value, std::string_view help,
             std::string_view type = "FILE");
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
 
-  // Quantities as cli/line/quantity.h reads them: "10G", "25MB".
+  // Quantities in the syntax of cli/line/quantity.h: "10G", "25MB".
   void rate(std::string_view name, double& bits_per_second, Range<double> allowed,
             std::string_view help);
-  // The same, or "none", which stands for `unlimited`.
+  // Also accepts "none", which stands for `unlimited`.
   void rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
                     double unlimited, std::string_view help);
   // The same for a rate that may stay unset.
@@ -66,8 +68,8 @@ class Options {
   void bytes(std::string_view name, std::optional<std::uint64_t>& value,
              Range<std::uint64_t> allowed, std::string_view help);
 
-  // An address as io::SocketAddress::parse() reads it. `typed` is the text, `found` the address. It
-  // may be empty if its default is.
+  // An address in the syntax of io::SocketAddress::parse(). `typed` receives the text and `found`
+  // the address. The text may be empty if the default is empty.
   void address(std::string_view name, std::string& typed, io::SocketAddress& found,
                std::string_view help);
 
@@ -77,7 +79,7 @@ class Options {
   void list(std::string_view name, std::string_view type, std::string_view allowed,
             std::string_view help, std::function<bool(const std::string&)> add);
 
-  // One or more names of files, as positional arguments.
+  // The names of one or more files, as positional arguments.
   void files(std::string_view name, std::vector<std::string>& values, std::string_view help);
 
   template <std::unsigned_integral Number>
@@ -92,21 +94,22 @@ class Options {
     whole_number(name, "", {allowed.low, allowed.high}, help,
                  [&value](std::uint64_t parsed) { value = static_cast<Number>(parsed); });
   }
-  // Several values, with commas between.
+  // Several values, separated by commas.
   void text_list(std::string_view name, std::vector<std::string>& values, std::string_view help);
   void whole_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
   void bytes_list(std::string_view name, std::vector<std::uint64_t>& values,
                   Range<std::uint64_t> allowed, std::string_view help);
 
-  // A file that may set any of the options declared before. A typed option overrides the file's.
+  // A file that may set any option that was declared before. An option on the command line
+  // overrides the file.
   void config_file(std::string_view name, std::string_view help);
-  // Whole lines at the end of the help: commands to copy, and their effect.
+  // Whole lines at the end of the help: commands to copy, and what they do.
   void examples(std::string_view lines);
-  // Adds the end of the help, which also says how quantities are written. Call it last.
+  // Adds the end of the help, which also explains how quantities are written. Call it last.
   void write_footer();
 
-  // Makes an option that was declared before mandatory.
+  // Makes an option mandatory that was declared before.
   void require(std::string_view name);
   // Forbids giving both of two options that were declared before.
   void exclude(std::string_view first, std::string_view second);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The output of a subcommand. With --json, stdout holds one JSON object per line and nothing else.
-// Without --json, stdout holds text for people. Logs and warnings always go to stderr. One thread.
+// Without --json, stdout holds text for people. Logs and warnings always go to stderr. Used by one
+// thread.
 #pragma once
 
 #include <cstdio>
@@ -20,24 +21,25 @@ class Output {
 
   bool json() const { return json_; }
 
-  // Text for people; does nothing under --json. The caller writes its own line ends.
+  // Prints text for people; does nothing with --json. The caller adds line ends.
   template <typename... Args>
   void text(fmt::format_string<Args...> format, Args&&... args) {
     if (!json_) write(out_, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Prints one object on one line, at once. Does nothing without --json.
+  // Prints one object on one line and flushes it. Does nothing without --json.
   void object(const nlohmann::ordered_json& value) {
     if (json_) write(out_, value.dump() + "\n");
   }
 
-  // For the person at the terminal: warnings, progress, reasons. No program parses it.
+  // Prints a message for the person at the terminal, such as a warning, progress or a reason. No
+  // program parses it.
   template <typename... Args>
   void log(fmt::format_string<Args...> format, Args&&... args) {
     write(log_, fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // Returns false after a write failed, for instance because the disk is full.
+  // Returns false if a write has failed, for instance because the disk is full.
   bool ok() const { return ok_; }
 
  private:

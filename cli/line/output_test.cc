@@ -10,7 +10,7 @@
 namespace infold::cli {
 namespace {
 
-// A temporary file that can be read back.
+// A temporary file whose contents can be read back.
 class Capture {
  public:
   Capture() : file_(std::tmpfile()) {}

@@ -2,19 +2,24 @@
 
 #include "cli/line/parser.h"
 
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <exception>
 #include <map>
+#include <string_view>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "cli/build_info.h"
-#include "cli/commands.h"
+#include "cli/line/build_info.h"
+#include "cli/line/usage.h"
 
 namespace infold::cli {
 namespace {
 
-// "bench core" is "core" in the group "bench". "demo" is itself, in the root.
+// "bench core" is "core" in the group "bench". "demo" stands alone, directly below the root.
 struct Place {
   std::string group;
   std::string leaf;
@@ -26,20 +31,30 @@ Place place_of(std::string_view name) {
   return {std::string(name.substr(0, space)), std::string(name.substr(space + 1))};
 }
 
+// Returns the text that --help prints beside a group. A new group needs one line here.
+std::string_view group_summary(std::string_view group) {
+  if (group == "bench") return "Measure kernels, state machines or whole sums";
+  if (group == "trace") return "Check, show and replay traces of training steps";
+  return "";
+}
+
 class Parser {
  public:
-  explicit Parser(const std::vector<std::unique_ptr<Command>>& commands) {
+  Parser(const std::vector<std::unique_ptr<Command>>& commands, const Program& program)
+      : root_(program.about, program.name) {
     root_.set_version_flag("--version", std::string("infold ") + kVersion);
     root_.get_formatter()->column_width(32);
     root_.require_subcommand(1);
     for (const auto& command : commands) declare(*command);
+    // Commands that are declared later would inherit this text.
+    root_.footer(fmt::format("{} help COMMAND prints the options of a command.", program.name));
   }
 
   const CLI::App& root() const { return root_; }
 
   ExitCode run(int argc, const char* const* argv) {
     try {
-      root_.parse(argc, argv);
+      root_.parse(words_of(argc, argv));
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() != 0) return refuse(error);
       root_.exit(error);  // prints the text of --help or --version
@@ -53,7 +68,27 @@ class Parser {
   }
 
  private:
-  // Prints the error on stderr, and the command that shows the help.
+  // The words in reverse order, which CLI11 wants. "help bench core" becomes "bench core --help",
+  // and a group without a command, or nothing at all, asks for help as well.
+  std::vector<std::string> words_of(int argc, const char* const* argv) const {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    const bool asks = !words.empty() && words.front() == "help";
+    if (asks) words.erase(words.begin());
+    const CLI::App* where = &root_;
+    for (const std::string& word : words) {
+      const auto found = where->get_subcommands([&](auto* each) { return each->check_name(word); });
+      where = found.empty() ? nullptr : found.front();
+      if (where == nullptr) break;
+    }
+    const bool is_known = where != nullptr;
+    if (is_known && (asks || where->get_require_subcommand_min() > 0)) {
+      words.emplace_back("--help");
+    }
+    std::reverse(words.begin(), words.end());
+    return words;
+  }
+
+  // Prints on stderr the error and the command that shows the help.
   ExitCode refuse(const CLI::ParseError& error) {
     const CLI::App* where = &root_;
     std::string path = root_.get_name();
@@ -61,12 +96,7 @@ class Parser {
       where = where->get_subcommands().front();
       path += " " + where->get_name();
     }
-    std::string what = error.what();
-    const auto unknown = root_.remaining(/*recurse=*/true);
-    if (error.get_name() == "RequiredError" && !unknown.empty()) {
-      // CLI11's own message only says that a subcommand is required.
-      what = fmt::format("there is no subcommand '{}'", unknown.front());
-    }
+    const std::string what = what_is_wrong(error, *where, root_.remaining(/*recurse=*/true));
     std::fputs(fmt::format("{}: {}\nTry '{} --help'.\n", path, what, path).c_str(), stderr);
     return ExitCode::kBadUsage;
   }
@@ -92,22 +122,42 @@ class Parser {
     return *app;
   }
 
-  CLI::App root_{"In-network aggregation for distributed training", "infold"};
+  CLI::App root_;
   std::map<std::string, CLI::App*> groups_;  // owned by root_
   Command* chosen_ = nullptr;
   bool json_ = false;
 };
 
+// Ctrl-C ends a command that does not handle it itself. Its line says so, because some shells print
+// nothing.
+extern "C" void say_stopped(int signal) {
+  constexpr std::string_view kText = "\ninfold: stopped\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText.data(), kText.size());
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 }  // namespace
 
 ExitCode run_command_line(const std::vector<std::unique_ptr<Command>>& commands, int argc,
-                          const char* const* argv) {
-  return Parser(commands).run(argc, argv);
+                          const char* const* argv, const Program& program) {
+  return Parser(commands, program).run(argc, argv);
+}
+
+int run_as_main(const std::vector<std::unique_ptr<Command>>& commands, int argc,
+                const char* const* argv, const Program& program) {
+  if (std::signal(SIGINT, say_stopped) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
+  try {
+    return static_cast<int>(run_command_line(commands, argc, argv, program));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program.name.c_str(), error.what());
+    return static_cast<int>(ExitCode::kFailed);
+  }
 }
 
 void visit_command_line(const std::vector<std::unique_ptr<Command>>& commands,
                         const std::function<void(const CLI::App&)>& visit) {
-  visit(Parser(commands).root());
+  visit(Parser(commands, {}).root());
 }
 
 }  // namespace infold::cli

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/line/usage.h"
+
 namespace infold::cli {
 namespace {
 
@@ -29,7 +31,7 @@ struct Typed {
   std::string picture;
 };
 
-// A command with one option of each kind. It shows the values it got.
+// A command with one option of each kind, which reports the values that it got.
 class Probe final : public Command {
  public:
   Probe(std::string_view name, Typed& typed) : name_(name), typed_(typed) {}
@@ -58,7 +60,7 @@ class Probe final : public Command {
   }
   ExitCode run(Output& output) override {
     output.object({{"ran", name_}});
-    return ExitCode::kFailed;  // differs from every other outcome here
+    return ExitCode::kFailed;  // no other outcome in this test has this status
   }
 
  private:
@@ -111,11 +113,11 @@ TEST_F(ParserTest, StoresQuantitiesAndLists) {
               HasSubstr("--size must be a size from 4B to 1MB such as 4KB or 25MiB, not '2'"));
   EXPECT_THAT(run({"probe", "--name", "a", "--name", "long"}).log,
               HasSubstr("--name must be short, not 'long'"));
-  // One name, then a word that is no option and no argument.
+  // The second word is neither an option nor an argument.
   EXPECT_EQ(run({"probe", "--name", "a", "b"}).code, ExitCode::kBadUsage);
 }
 
-// An empty path is the slip of a shell variable that is not set.
+// An empty path usually comes from a shell variable that is not set.
 TEST_F(ParserTest, APathIsNotEmpty) {
   EXPECT_EQ(run({"probe", "--picture", "a.svg"}).code, ExitCode::kFailed);
   EXPECT_EQ(typed_.picture, "a.svg");
@@ -188,12 +190,54 @@ TEST_F(ParserTest, NamesTheOptionAndItsRange) {
 }
 
 TEST_F(ParserTest, RefusesUnknownWords) {
-  EXPECT_EQ(run({}).code, ExitCode::kBadUsage);
-  EXPECT_EQ(run({"bench"}).code, ExitCode::kBadUsage);
-  EXPECT_EQ(run({"probe", "--seed", "1", "--verbose"}).code, ExitCode::kBadUsage);
-  EXPECT_THAT(run({"prob"}).log, HasSubstr("there is no subcommand 'prob'"));
-  EXPECT_THAT(run({"bench", "prob"}).log, HasSubstr("there is no subcommand 'prob'"));
-  EXPECT_THAT(run({"bench", "probe", "--x"}).log, HasSubstr("Try 'infold bench probe --help'"));
+  EXPECT_EQ(run({"prob"}).code, ExitCode::kBadUsage);
+  EXPECT_THAT(run({"prob"}).log, HasSubstr("there is no command 'prob'; did you mean probe?"));
+  EXPECT_THAT(run({"bench", "pbrobe"}).log, HasSubstr("no command 'pbrobe'; did you mean probe?"));
+  EXPECT_THAT(run({"xyz"}).log, HasSubstr("infold: there is no command 'xyz'\n"));
+  EXPECT_THAT(run({"help", "prob"}).log, HasSubstr("there is no command 'prob'; did you mean"));
+  const auto outcome = run({"bench", "probe", "--wrokers", "3"});
+  EXPECT_THAT(outcome.log, HasSubstr("there is no option --wrokers; did you mean --workers?"));
+  EXPECT_THAT(outcome.log, HasSubstr("Try 'infold bench probe --help'"));
+  EXPECT_THAT(run({"probe", "--x=1"}).log, HasSubstr("there is no option --x\n"));
+  EXPECT_THAT(run({"probe", "--seed", "1", "extra"}).log,
+              HasSubstr("the argument 'extra' is not expected here"));
+}
+
+// Options that several commands had under different names refuse the old one with the new one.
+TEST_F(ParserTest, AnOldNameIsRefusedWithTheNewOne) {
+  EXPECT_THAT(run({"probe", "--wire", "bfp16"}).log,
+              HasSubstr("the option --wire is now called --format"));
+  EXPECT_THAT(run({"probe", "--wire=bfp16"}).log,
+              HasSubstr("the option --wire is now called --format"));
+  // A command without the new name does not have the option at all.
+  EXPECT_THAT(run({"probe", "--world", "4"}).log, HasSubstr("there is no option --world"));
+}
+
+TEST_F(ParserTest, SaysWhatIsWrongWithAnOptionInWords) {
+  EXPECT_THAT(run({"probe", "--seed", "1", "--seed", "2"}).log,
+              HasSubstr("--seed may be given only once"));
+  EXPECT_THAT(run({"probe", "--seed"}).log, HasSubstr("--seed needs a value"));
+  EXPECT_THAT(run({"probe", "--verbose=maybe"}).log, HasSubstr("--verbose takes no value"));
+  EXPECT_THAT(run({"probe", "--seed", "1", "--verbose"}).log,
+              HasSubstr("give --seed or --verbose, not both"));
+}
+
+TEST_F(ParserTest, NothingAndAGroupAloneAskForHelp) {
+  EXPECT_EQ(run({}).code, ExitCode::kDone);
+  EXPECT_THAT(run({}).out, HasSubstr("infold help COMMAND"));
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  EXPECT_EQ(run({"bench"}).out, run({"bench", "--help"}).out);
+  EXPECT_EQ(run({"help", "bench", "probe"}).out, run({"bench", "probe", "--help"}).out);
+}
+
+TEST(Closest, FindsNamesThatDifferByALetterOrTwo) {
+  const std::vector<std::string> names = {"demo", "switch", "sim", "--metrics"};
+  EXPECT_EQ(closest("swich", names), "switch");
+  EXPECT_EQ(closest("siwtch", names), "switch");
+  EXPECT_EQ(closest("--metrisc", names), "--metrics");
+  EXPECT_EQ(closest("dem", names), "demo");
+  EXPECT_EQ(closest("domes", names), "");
+  EXPECT_EQ(closest("anything", names), "");
 }
 
 TEST_F(ParserTest, HelpGoesToStdoutAndSucceeds) {

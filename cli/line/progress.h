@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A command's progress on stderr. On a terminal it is one line that changes in place. Elsewhere
-// each report stays, so there are fewer: the first one, one for each part of the way, and one each
-// half minute. One thread.
+// Shows a command's progress on stderr. On a terminal it is one line that changes in place.
+// Elsewhere every report stays, so there are fewer of them: the first one, one for each part of the
+// work, and one every half minute. Used by one thread.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace infold::cli {
 
 class ProgressLine {
  public:
-  // `parts`: number of reports from start to end, where there is no terminal.
+  // `parts` is the number of reports from start to end if there is no terminal.
   ProgressLine(Output& output, std::uint64_t steps, std::uint64_t parts,
                bool live = isatty(STDERR_FILENO) != 0)
       : output_(output), steps_(steps), parts_(parts), live_(live) {}
@@ -28,6 +28,11 @@ class ProgressLine {
     output_.log("{}{}{}", live_ ? "\r\x1b[K" : "", text, live_ && !last ? "" : "\n");
     open_ = live_ && !last;
     return true;
+  }
+  // Removes the line from a terminal.
+  void clear() {
+    if (open_) output_.log("\r\x1b[K");
+    open_ = false;
   }
   // Leaves the cursor on a line of its own.
   void end() {
@@ -55,6 +60,32 @@ class ProgressLine {
   bool open_ = false;
   bool has_shown_ = false;
   std::uint64_t part_ = 0;
+  Clock::time_point shown_;
+};
+
+// A count on a terminal, such as "40 of 900 calls compared", a few times a second. Prints nothing
+// elsewhere. One thread.
+class CountLine {
+ public:
+  CountLine(Output& output, bool is_shown)
+      : is_shown_(is_shown && isatty(STDERR_FILENO) != 0), line_(output, 1, 1, true) {}
+  ~CountLine() { clear(); }
+  CountLine(const CountLine&) = delete;
+  CountLine& operator=(const CountLine&) = delete;
+
+  void show(std::uint64_t count, std::uint64_t all, std::string_view what) {
+    const Clock::time_point now = Clock::now();
+    if (!is_shown_ || now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    line_.show(0, fmt::format("{} of {} {}", count, all, what));
+  }
+  void clear() { line_.clear(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool is_shown_;
+  ProgressLine line_;
   Clock::time_point shown_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a number and then one of a list of units.
+// Reads a number and then one unit from a list.
 #include "cli/line/quantity.h"
 
 #include <charconv>
@@ -20,8 +20,8 @@ struct Quantity {
 std::optional<Quantity> split(std::string_view typed) {
   Quantity quantity;
   const char* end = typed.data() + typed.size();
-  // Allows no sign, no infinity and no exponent: some readers would take 1e9 as 1 with an unknown
-  // unit.
+  // Rejects signs, infinities and exponents, because some readers would take 1e9 as 1 with an
+  // unknown unit.
   const auto [stop, error] =
       std::from_chars(typed.data(), end, quantity.number, std::chars_format::fixed);
   if (error != std::errc{} || !std::isfinite(quantity.number) || quantity.number < 0) {
@@ -43,7 +43,7 @@ struct Prefix {
 constexpr Prefix kPrefixes[] = {
     {'k', 1e3, 0x1p10}, {'m', 1e6, 0x1p20}, {'g', 1e9, 0x1p30}, {'t', 1e12, 0x1p40}};
 
-// Writes 1e10 as "10G": with the largest prefix that leaves a number of at most three decimals.
+// Writes 1e10 as "10G", with the largest prefix that leaves at most three decimals.
 std::string shortest(double value, double Prefix::* power, std::string_view unit) {
   for (std::size_t i = std::size(kPrefixes); i-- > 0;) {
     const double scaled = value / kPrefixes[i].*power;
@@ -82,7 +82,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view typed) {
     if (unit == letter || unit == letter + "i" || unit == letter + "ib") factor = prefix.binary;
   }
   const double bytes = quantity->number * factor;
-  // Beyond 2^53 not every number of bytes is a double. No tensor is that large.
+  // Above 2^53 a double cannot hold every number of bytes, and no tensor is that large.
   if (factor == 0 || bytes > 0x1p53 || bytes != std::floor(bytes)) return std::nullopt;
   return static_cast<std::uint64_t>(bytes);
 }

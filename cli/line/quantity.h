@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rates and sizes as people type them: "10G" or "100mbit", "25MB", "4KiB" or "8M". Upper and lower
-// case are alike. tools/lab/quantity.py reads the same texts.
+// case mean the same. tools/lab/quantity.py reads the same texts.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 
 namespace infold::cli {
 
-// In bits per second. K, M, G or T, alone or before bit, bit/s or bps, always mean powers of 1000.
+// Returns bits per second. K, M, G or T, alone or before bit, bit/s or bps, always mean powers of
+// 1000.
 std::optional<double> parse_rate(std::string_view typed);
 
-// Whole bytes: a plain number or B. KB, MB, GB, TB are powers of 1000; KiB, MiB, GiB, TiB are
-// powers of 1024. K, M, G and T alone are powers of 1024, too, as in nccl-tests and dd. So are Ki,
-// Mi, Gi and Ti.
+// Returns whole bytes. The text is a plain number, or a number with a unit. B is one byte. KB, MB,
+// GB and TB are powers of 1000; KiB, MiB, GiB and TiB are powers of 1024. K, M, G and T alone are
+// powers of 1024 as well, as in nccl-tests and dd, and so are Ki, Mi, Gi and Ti.
 std::optional<std::uint64_t> parse_bytes(std::string_view typed);
 
-// Sentences at the end of the help of each command that takes sizes or rates.
+// These sentences end the help of each command that takes sizes or rates.
 inline constexpr std::string_view kSizesSentence =
     "Sizes: MB is 1000 x 1000 bytes; MiB and M are 1024 x 1024, as in nccl-tests.";
 inline constexpr std::string_view kRatesSentence =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that people type, and texts that are refused.
+// Tests texts that people type, and texts that must be refused.
 #include "cli/line/quantity.h"
 
 #include <gtest/gtest.h>

@@ -15,8 +15,9 @@ std::string reason_of(int error) {
   return std::error_code(error == 0 ? ENOENT : error, std::generic_category()).message();
 }
 
-// A pipe without a writer would block, also before a signal. One that the caller has opened has a
-// writer: standard input, or a shell's <(command). A folder fails when it is read.
+// Opening a pipe that has no writer would block, and a signal could not end the wait. A pipe that
+// the caller has opened already has a writer: standard input, or a shell's <(command). A folder
+// fails when it is read.
 bool may_block(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
@@ -30,7 +31,7 @@ tl::expected<std::string, std::string> read_file(const std::string& path, std::s
   if (may_block(path)) return tl::unexpected(std::string("it is no regular file"));
   std::ifstream file(path, std::ios::binary);
   std::string text(bytes_max + 1, '\0');
-  // A folder can be opened, and fails at the first byte.
+  // A folder can be opened, but reading its first byte fails.
   errno = 0;
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (!file && !file.eof())) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold mix: training jobs that share a simulated cluster, under each scheduler in turn.
+// infold mix: simulates training jobs that share a cluster, under each scheduler in turn.
 
 #include <chrono>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include "cli/line/progress.h"
 #include "cli/line/whole_file.h"
 #include "cli/mix/mix_table.h"
-#include "lab/interrupt.h"
-#include "mix/jobs/draw_jobs.h"
+#include "study/desk/interrupt.h"
+#include "study/mix/jobs/draw_jobs.h"
 #include "trace/views/perfetto.h"
 
 namespace infold::cli {
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 constexpr std::uint64_t kReports = 10;
-// More than the largest list of jobs has.
+// Larger than the largest list of jobs.
 constexpr std::size_t kFileBytesMax = 1U << 20;
 
 class Mix final : public Command {
@@ -63,7 +63,7 @@ class Mix final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
+    const desk::InterruptGuard guard;
     complete();
     std::vector<mix::JobSpec> jobs;
     if (!read(output, jobs)) return ExitCode::kBadUsage;
@@ -135,7 +135,7 @@ class Mix final : public Command {
     draw_.seed = mix_.seed;
   }
 
-  // Returns false after it has said what is wrong.
+  // Returns false after it has printed what is wrong.
   bool read(Output& output, std::vector<mix::JobSpec>& jobs) const {
     if (file_.empty()) {
       jobs = mix::draw_jobs(draw_);
@@ -173,7 +173,7 @@ class Mix final : public Command {
     std::string at_work = "jobs alone";
     const auto keep_going = [&](std::size_t done) {
       progress.show(before + done, fmt::format("{}: {} of {} jobs", at_work, done, jobs.size()));
-      return !lab::InterruptGuard::interrupted();
+      return !desk::InterruptGuard::interrupted();
     };
     const auto alone_s = mix::times_alone_s(mix_, jobs, keep_going);
     if (!alone_s) return interrupted(output, progress);
@@ -219,7 +219,7 @@ class Mix final : public Command {
 
   static ExitCode interrupted(Output& output, ProgressLine& progress) {
     progress.end();
-    output.log("infold mix: stopped by {}\n", lab::InterruptGuard::signal_name());
+    output.log("infold mix: stopped by {}\n", desk::InterruptGuard::signal_name());
     return ExitCode::kFailed;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns for people, fields for programs.
+// Prints columns for people and fields for programs.
 #include "cli/mix/mix_table.h"
 
 #include <string>

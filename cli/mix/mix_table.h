@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints runs of job mixes: a table with a row for each scheduler, an object for each job and each
-// scheduler.
+// Prints runs of job mixes: for people a table with a row for each scheduler, for programs an
+// object for each job and each scheduler.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "cli/line/output.h"
-#include "mix/run/summary.h"
+#include "study/mix/run/summary.h"
 
 namespace infold::cli {
 

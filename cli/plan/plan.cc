@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold plan: predicts the time of an all-reduce with its sums in each possible place, before
-// anything is installed. It turns options into a predict::Question. plan_processors.cc has the
-// costs of processors, plan_table.cc prints answers, and plan_measure.cc measures them in a lab.
+// infold plan: predicts the time of an all-reduce for each place where the sums could be made,
+// before anything is installed. It turns options into a predict::Question. plan_processors.cc has
+// the costs of processors, plan_table.cc prints answers, and plan_measure.cc measures them in a
+// lab.
 
 #include <algorithm>
 #include <optional>
@@ -16,21 +17,21 @@
 #include "cli/plan/plan_measure.h"
 #include "cli/plan/plan_processors.h"
 #include "cli/plan/plan_table.h"
-#include "codec/format_choice.h"
 #include "core/stripe.h"
-#include "lab/interrupt.h"
-#include "lab/measure/processor_costs.h"
-#include "predict/advice.h"
+#include "encoding/format_choice.h"
+#include "study/desk/interrupt.h"
+#include "study/measure/cost/processor_costs.h"
+#include "study/predict/advice.h"
 
 namespace infold::cli {
 namespace {
 
-// No modem is slower, and no product is faster. Other rates are slips.
+// No modem is slower than this, and no product is faster. Other rates are typing errors.
 constexpr Range<double> kRates = {1e6, 10e12};
 
 constexpr DataType kTypes[] = {DataType::f32, DataType::f16, DataType::bf16, DataType::f64,
                                DataType::i8,  DataType::u8,  DataType::i32,  DataType::i64};
-// fixed32 and digits need an exchange before the sum, and the model has one exchange.
+// fixed32 and digits need an exchange before the sum, but the model has only one exchange.
 constexpr WireFormat kWires[] = {WireFormat::automatic, WireFormat::native, WireFormat::bfp32,
                                  WireFormat::bfp16, WireFormat::bfp8};
 
@@ -41,7 +42,7 @@ std::vector<std::string> names_of(const Value (&values)[kCount], const char* (*n
   return names;
 }
 
-// Requires: a name that names_of lists. The parser refuses all others.
+// Requires: a name that names_of lists. The parser refuses all other names.
 template <std::size_t kCount, typename Value>
 Value named(const Value (&values)[kCount], const char* (*name)(Value), std::string_view wanted) {
   const auto* const found = std::find_if(std::begin(values), std::end(values),
@@ -50,7 +51,7 @@ Value named(const Value (&values)[kCount], const char* (*name)(Value), std::stri
   return *found;
 }
 
-// As it is typed.
+// Returns the rate in the spelling that the option accepts.
 std::string rate_word(double bits_per_second) {
   return bits_per_second < predict::kUnlimited ? short_rate(bits_per_second) : "none";
 }
@@ -110,15 +111,15 @@ class Plan final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
+    const desk::InterruptGuard guard;
     predict::Question question;
     if (const std::string problem = processors_.problem(); !problem.empty()) {
       output.log("infold plan: {}\n", problem);
       return ExitCode::kBadUsage;
     }
-    const auto format = codec::choose_format({.type = named(kTypes, data_type_name, dtype_),
-                                              .wire = named(kWires, wire_format_name, wire_),
-                                              .world = workers_});
+    const auto format = encoding::choose_format({.type = named(kTypes, data_type_name, dtype_),
+                                                 .wire = named(kWires, wire_format_name, wire_),
+                                                 .world = workers_});
     if (!format) {
       output.log("infold plan: {}\n", format.error().message);
       return ExitCode::kBadUsage;
@@ -157,9 +158,9 @@ class Plan final : public Command {
     return ExitCode::kBadUsage;
   }
 
-  // All parties of the lab share the processors of this machine.
+  // Measures on this machine, whose processors all parties of the lab share.
   ExitCode verify(Output& output, predict::Question question, const FormatNames& names) const {
-    const lab::Places places = lab::Places::find();
+    const measure::Places places = measure::Places::find();
     if (const auto refusal = refuse_to_measure(question, names, predict::predict(question),
                                                this_lab_machine(places))) {
       output.log("infold plan: --verify: {}\n", refusal->text);
@@ -168,7 +169,7 @@ class Plan final : public Command {
     const auto costs = processors_.costs(output, true);
     if (!costs) return refuse(output, costs.error());
     question.processors = *costs;
-    question.shared_processors = lab::processor_count();
+    question.shared_processors = measure::processor_count();
     const std::vector<predict::Placement> placements = predict::predict(question);
     const auto measured = measure_placements(
         question, names, placements, places,
@@ -176,7 +177,7 @@ class Plan final : public Command {
           output.log("infold plan: measuring {}, {} sums of {}\n", placement.name, iterations,
                      predict::time_text(placement.time_s));
         });
-    if (lab::InterruptGuard::interrupted()) {
+    if (desk::InterruptGuard::interrupted()) {
       output.log("infold plan: stopped on request; the lab is gone\n");
       return ExitCode::kFailed;
     }
@@ -208,7 +209,7 @@ class Plan final : public Command {
     }
     const auto rate = parse_rate(typed_rate);
     if (!rate || *rate < kRates.low || *rate > kRates.high) return false;
-    // One spelling for each rate, so that equal hosts are counted together.
+    // Each rate gets a single spelling, so that equal hosts are counted together.
     hosts_.push_back({std::string(kHost) + short_rate(*rate), *rate});
     return true;
   }

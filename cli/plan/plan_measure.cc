@@ -10,30 +10,31 @@
 #include <fmt/format.h>
 
 #include "cli/line/quantity.h"
-#include "lab/interrupt.h"
-#include "predict/advice.h"
+#include "study/desk/interrupt.h"
+#include "study/predict/advice.h"
 
 namespace infold::cli {
 namespace {
 
-// docs/lab.md: above this rate the processor limits a shaped link.
+// Above this rate the processor, and not the shaping, limits a link (docs/lab.md).
 constexpr double kLinkMost = 1e9;
-// The rate of all workers' links together, for each core. A datagram of 1500 bytes goes through two
-// links, a bridge and three processes, which takes some 10 us of a core. Half of that rate is left
-// for the sums.
+// The total rate of all workers' links, for each core. A datagram of 1500 bytes crosses two links,
+// a bridge and three processes, which takes some 10 us of a core. Half of that rate is left for the
+// sums.
 constexpr double kRatePerCore = 0.5e9;
-// Each host takes some processes, and their list should fit a screen of `ps`.
+// Each host takes several processes, and their list should fit on one screen of `ps`.
 constexpr std::size_t kHostsMost = 64;
 constexpr double kSumMost_s = 60;
-// Inputs, outputs and packets in queues.
+// The input, the output, and packets in queues.
 constexpr std::uint64_t kCopiesOfTensor = 3;
 
-// Long enough for a median, and short enough for all placements of a usual question in a minute.
+// Long enough for a median, but short enough to measure all placements of a usual question within a
+// minute.
 constexpr double kSecondsPerPlacement = 3;
 constexpr double kIterationsMin = 3;
 constexpr double kIterationsMax = 200;
 
-// Links without a limit are those of the processors, which the prediction knows.
+// Links without a limit run as fast as the processors, which the prediction accounts for.
 bool is_limited(double bits_per_second) { return bits_per_second < predict::kUnlimited; }
 
 std::string rate_words(double bits_per_second) {
@@ -88,7 +89,7 @@ std::optional<std::string> too_fast(const predict::Question& question, const Lab
 
 // Returns the reason why a job cannot have the placement's weights, or an empty text. A job has one
 // weight for its switches and one for its workers.
-std::string uneven(const predict::Placement& placement, lab::SumPlaces& places) {
+std::string uneven(const predict::Placement& placement, measure::SumPlaces& places) {
   std::optional<unsigned> host_weight, worker_weight;
   for (const predict::SiteShare& site : placement.sites) {
     const bool is_worker = site.name.starts_with("worker ");
@@ -106,7 +107,7 @@ std::string uneven(const predict::Placement& placement, lab::SumPlaces& places) 
   return "";
 }
 
-// In the lab, each site of the placement is a host of its own.
+// In the lab, each site of the placement becomes a separate host.
 std::vector<std::uint64_t> hosts_of(const predict::Question& question,
                                     const predict::Placement& placement) {
   std::vector<std::uint64_t> found;
@@ -132,7 +133,7 @@ std::uint64_t memory_available() {
   return 0;
 }
 
-// Processor time of all cores since the machine started.
+// The processor time of all cores since the machine started.
 struct CoreTime {
   double all = 0;
   double idle = 0;
@@ -144,8 +145,8 @@ CoreTime core_time() {
   line >> cpu;
   CoreTime time;
   double value = 0;
-  // user nice system idle iowait irq softirq steal. The fields after these are part of the first
-  // two.
+  // user nice system idle iowait irq softirq steal. The fields after these are already included in
+  // the first two.
   for (int column = 0; column < 8 && line >> value; ++column) {
     time.all += value;
     if (column == 3 || column == 4) time.idle += value;
@@ -160,12 +161,12 @@ double busy_share(const CoreTime& before, const CoreTime& after) {
 
 }  // namespace
 
-LabMachine this_lab_machine(const lab::Places& places) {
+LabMachine this_lab_machine(const measure::Places& places) {
   LabMachine machine;
   machine.cores = std::max(1U, std::thread::hardware_concurrency());
   machine.memory_bytes = memory_available();
   machine.is_root = geteuid() == 0;
-  machine.has_gloo = access((places.peers / "infold-peer-gloo").c_str(), X_OK) == 0;
+  machine.has_gloo = access((places.rivals / "infold-rival-gloo").c_str(), X_OK) == 0;
   return machine;
 }
 
@@ -214,8 +215,8 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
   return std::nullopt;
 }
 
-lab::LabLinks lab_links(const predict::Question& question) {
-  lab::LabLinks links;
+measure::LabLinks lab_links(const predict::Question& question) {
+  measure::LabLinks links;
   links.hosts = question.worker_rates.size() + question.hosts.size();
   links.rate = rate_words(question.worker_rates.front());
   links.mtu = question.framing.mtu;
@@ -238,7 +239,7 @@ PlacementPlan plan_measurement(const predict::Question& question, const FormatNa
     }
     return plan;
   }
-  lab::SumPlaces places;
+  measure::SumPlaces places;
   places.on_switch = placement.kind == predict::PlacementKind::switch_in_path;
   places.on_workers = placement.kind == predict::PlacementKind::workers ||
                       placement.kind == predict::PlacementKind::mixed;
@@ -255,30 +256,30 @@ unsigned measured_iterations(double predicted_s) {
 
 std::vector<PlacementMeasured> measure_placements(
     const predict::Question& question, const FormatNames& names,
-    const std::vector<predict::Placement>& placements, const lab::Places& places,
+    const std::vector<predict::Placement>& placements, const measure::Places& places,
     const std::function<void(const predict::Placement& placement, unsigned iterations)>& begin) {
   const LabMachine machine = this_lab_machine(places);
-  lab::Lab lab(places);
+  measure::Lab lab(places);
   lab.up(lab_links(question));
   std::vector<PlacementMeasured> all;
   for (const predict::Placement& placement : placements) {
     const PlacementPlan plan = plan_measurement(question, names, placement, machine);
     PlacementMeasured& one = all.emplace_back();
     one.not_measured = plan.not_measured;
-    if (!plan.not_measured.empty() || lab::InterruptGuard::interrupted()) continue;
-    lab::SumJob job;
+    if (!plan.not_measured.empty() || desk::InterruptGuard::interrupted()) continue;
+    measure::SumJob job;
     job.world = question.worker_rates.size();
     job.bytes = question.tensor_bytes;
     job.dtype = names.dtype;
     job.wire = names.dtype == "i32" ? "automatic" : names.wire;
     job.iterations = measured_iterations(placement.time_s);
-    job.deadline = lab::hopeless_after(placement.time_s, job.iterations);
+    job.deadline = measure::hopeless_after(placement.time_s, job.iterations);
     begin(placement, job.iterations);
     const std::filesystem::path folder = lab.fresh_folder();
     const CoreTime before = core_time();
-    const lab::Measured measured =
-        lab.run(plan.is_ring ? lab::launch_gloo(lab, job, "ring", folder)
-                             : lab::launch_infold(lab, job, *plan.places),
+    const measure::Measured measured =
+        lab.run(plan.is_ring ? measure::launch_gloo(lab, job, "ring", folder)
+                             : measure::launch_infold(lab, job, *plan.places),
                 job.deadline);
     one.busy = busy_share(before, core_time());
     one.error = measured.error;

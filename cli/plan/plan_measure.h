@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The measurement of `infold plan --verify`. It makes the question's workers, hosts and links as a
-// lab on this machine, and measures each placement that such a lab can have. If a number would
-// describe this machine and not the question, it gives the reason in a sentence instead. The
-// functions are pure.
+// The measurement behind `infold plan --verify`. It builds the question's workers, hosts and links
+// as a lab on this machine, and measures each placement that such a lab can have. If a measurement
+// would say more about this machine than about the question, a sentence gives the reason instead.
+// All functions but this_lab_machine and measure_placements are pure.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@
 #include <vector>
 
 #include "cli/plan/plan_table.h"
-#include "lab/compare/lab.h"
-#include "lab/compare/launch.h"
-#include "predict/placement.h"
+#include "study/measure/compare/lab.h"
+#include "study/measure/compare/launch.h"
+#include "study/predict/placement.h"
 
 namespace infold::cli {
 
-// Frames on shaped links have an Ethernet header and nothing else.
+// Frames on shaped links have an Ethernet header and no other overhead.
 inline constexpr std::uint32_t kShapedFrameBytes = 14;
 
 struct LabMachine {
   unsigned cores = 1;
-  std::uint64_t memory_bytes = 0;  // memory that a process can get
+  std::uint64_t memory_bytes = 0;  // what one process can get
   bool is_root = false;
-  bool has_gloo = false;  // Gloo's program exists and measures the ring
+  bool has_gloo = false;  // Gloo's program exists, so the ring can be measured
 };
-LabMachine this_lab_machine(const lab::Places& places);
+LabMachine this_lab_machine(const measure::Places& places);
 
-// Returns the reason why the question cannot be measured here, or nothing.
+// Why the question cannot be measured here.
 struct Refusal {
   std::string text;
   bool bad_usage = false;  // true: no machine could measure it
@@ -41,29 +41,29 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
                                          const std::vector<predict::Placement>& placements,
                                          const LabMachine& machine);
 
-// Returns links for one host per worker, then one per host of the question. Requires: all workers'
-// rates are equal.
-lab::LabLinks lab_links(const predict::Question& question);
+// Returns the links: first one host per worker, then the hosts of the question. Requires: all
+// workers have the same rate.
+measure::LabLinks lab_links(const predict::Question& question);
 
-// The places of a placement's sums in that lab, or the reason why it is predicted only. A ring has
-// no places.
+// Where the placement's sums go in that lab, or why it is only predicted. A ring does not have such
+// places.
 struct PlacementPlan {
-  std::optional<lab::SumPlaces> places;
+  std::optional<measure::SumPlaces> places;
   bool is_ring = false;
   std::string not_measured;
 };
 PlacementPlan plan_measurement(const predict::Question& question, const FormatNames& names,
                                const predict::Placement& placement, const LabMachine& machine);
 
-// Returns how often a sum of this predicted time is measured.
+// Returns how often to measure a sum with this predicted time.
 unsigned measured_iterations(double predicted_s);
 
-// Measures all possible placements, in their order. The others have a reason. `begin` is called
-// before each. After a failure it stops if the user wants that. Throws std::runtime_error if there
-// can be no lab.
+// Measures all placements that can be measured, in their order; the others get a reason. `begin` is
+// called before each measurement. A failure ends the measurements early only if the user wants
+// that. Throws std::runtime_error if there can be no lab.
 std::vector<PlacementMeasured> measure_placements(
     const predict::Question& question, const FormatNames& names,
-    const std::vector<predict::Placement>& placements, const lab::Places& places,
+    const std::vector<predict::Placement>& placements, const measure::Places& places,
     const std::function<void(const predict::Placement& placement, unsigned iterations)>& begin);
 
 }  // namespace infold::cli

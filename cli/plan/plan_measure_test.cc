@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the choices of `infold plan --verify` without a lab: what it measures, where, and what it
-// refuses.
+// Tests the decisions of `infold plan --verify` without a lab: what it measures and where, and what
+// it refuses.
 
 #include "cli/plan/plan_measure.h"
 
@@ -66,7 +66,7 @@ TEST(PlanMeasure, TakesLinksWithoutALimit) {
   predict::Question unshaped = question(4, predict::kUnlimited);
   unshaped.hosts = {{"host:none", predict::kUnlimited}};
   EXPECT_EQ(refusal(unshaped, machine()), "");
-  const lab::LabLinks links = lab_links(unshaped);
+  const measure::LabLinks links = lab_links(unshaped);
   EXPECT_EQ(links.rate, "none");
   EXPECT_THAT(links.rates_at, ElementsAre(Pair(4, "none")));
 
@@ -100,7 +100,7 @@ TEST(PlanMeasure, RefusesQuestionsThatNoLabCanAnswer) {
 TEST(PlanMeasure, GivesEachHostItsRate) {
   predict::Question mixed = question(3, 100e6);
   mixed.hosts = {{"host:1G", 1e9}, {"host:250M", 250e6}};
-  const lab::LabLinks links = lab_links(mixed);
+  const measure::LabLinks links = lab_links(mixed);
   EXPECT_EQ(links.hosts, 5U);
   EXPECT_EQ(links.rate, "100mbit");
   EXPECT_THAT(links.rates_at, ElementsAre(Pair(3, "1000mbit"), Pair(4, "250mbit")));

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "cli/line/whole_file.h"
-#include "lab/measure/processor_costs.h"
-#include "predict/processors_text.h"
+#include "study/measure/cost/processor_costs.h"
+#include "study/predict/processors_text.h"
 
 namespace infold::cli {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kTable = "table";
 constexpr std::string_view kAny = "any";
 constexpr std::string_view kMeasure = "measure";
-// A file of seven lines and some comments. What is longer is another file.
+// The file has seven lines and some comments. A longer file must be something else.
 constexpr std::size_t kFileBytesMax = 16 << 10;
 
 using Costs = tl::expected<predict::Processors, std::string>;
@@ -32,7 +32,7 @@ Costs read(const std::string& path) {
 }
 
 std::string origin() {
-  return fmt::format("measured over loopback on {} processors", lab::processor_count());
+  return fmt::format("measured over loopback on {} processors", measure::processor_count());
 }
 
 std::string cost_text(const predict::ChunkCost& cost) {
@@ -46,9 +46,9 @@ void print(Output& output, const predict::Processors& processors, double seconds
       "  a site, for a contribution and its result    {}\n"
       "  a rank that sums, for a chunk of its own     {}\n"
       "  a ring over TCP, a byte sent and received    {:.2f} ns\n\n",
-      lab::processor_count(), seconds, cost_text(processors.rank), cost_text(processors.site),
+      measure::processor_count(), seconds, cost_text(processors.rank), cost_text(processors.site),
       cost_text(processors.own), processors.ring_byte_s * 1e9);
-  output.object({{"processors", lab::processor_count()},
+  output.object({{"processors", measure::processor_count()},
                  {"rank_packet_ns", processors.rank.packet_s * 1e9},
                  {"rank_element_ns", processors.rank.element_s * 1e9},
                  {"site_packet_ns", processors.site.packet_s * 1e9},
@@ -61,7 +61,7 @@ void print(Output& output, const predict::Processors& processors, double seconds
 predict::Processors measure(Output& output) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const predict::Processors processors = lab::measure_processors(
+  const predict::Processors processors = measure::measure_processors(
       std::filesystem::read_symlink("/proc/self/exe"), [&output](std::string_view step) {
         output.log("infold plan: measuring processors: {}\n", step);
       });

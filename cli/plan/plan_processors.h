@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where `infold plan` has the costs of processors from: our table, a measurement of this machine, a
-// file with an earlier measurement, or nowhere, so that links decide.
+// Where `infold plan` gets the costs of processors from: our table, a measurement of this machine,
+// or a file with an earlier measurement. It can also ignore processors, so that links alone decide.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 #include <tl/expected.hpp>
 
 #include "cli/line/command.h"
-#include "predict/processors.h"
+#include "study/predict/processors.h"
 
 namespace infold::cli {
 
@@ -17,11 +17,12 @@ class ProcessorsOption {
  public:
   void declare(Options& options);
 
-  // What is wrong with the options together; empty if nothing is.
+  // Returns what is wrong with this combination of options, or an empty text.
   std::string problem() const;
-  // All zero where processors count for nothing. `for_lab` makes a measurement the default, because
-  // a lab has the processors of this machine. Prints what it measures. The error says what is wrong
-  // with the file. Throws std::runtime_error with the reason when measuring or saving fails.
+  // Returns the costs, which are all zero if processors do not count. With `for_lab` the default is
+  // a measurement, because a lab runs on the processors of this machine. Prints what it measures.
+  // An error says what is wrong with the file. Throws std::runtime_error with the reason if
+  // measuring or saving fails.
   tl::expected<predict::Processors, std::string> costs(Output& output, bool for_lab) const;
 
  private:

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns, shares and sentences.
+// Prints columns, shares and sentences.
 #include "cli/plan/plan_table.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "predict/advice.h"
+#include "study/predict/advice.h"
 
 namespace infold::cli {
 namespace {
 
-// Above this share of busy cores, links wait for processors.
+// If more than this share of the cores is busy, the links wait for processors.
 constexpr double kProcessorBound = 0.9;
 
 constexpr std::string_view kKinds[] = {"ring", "switch", "hosts", "workers", "mixed"};
@@ -56,7 +56,7 @@ nlohmann::ordered_json to_json(const predict::Placement& placement, double ring_
   return json;
 }
 
-// The columns "measured" and "ratio".
+// Returns the columns "measured" and "ratio".
 std::string measured_text(const predict::Placement& placement, const PlacementMeasured& measured) {
   if (!measured.seconds)
     return fmt::format("  {:>8}  {:>5}", measured.error.empty() ? "-" : "failed", "-");
@@ -64,7 +64,7 @@ std::string measured_text(const predict::Placement& placement, const PlacementMe
                      *measured.seconds / placement.time_s);
 }
 
-// Returns "host:25G 21.1 % (weight 4), 8 workers 9.9 % (weight 1)". Equal sites are named together.
+// Returns "host:25G 21.1 % (weight 4), 8 workers 9.9 % (weight 1)", with equal sites in one group.
 std::string shares_text(const predict::Placement& placement) {
   struct Group {
     std::string name;
@@ -96,7 +96,7 @@ std::string shares_text(const predict::Placement& placement) {
   return text;
 }
 
-// If all sites take the same share, the placement needs no line.
+// A placement needs no line of shares if all its sites take the same share.
 bool has_unequal_shares(const predict::Placement& placement) {
   return std::any_of(placement.sites.begin(), placement.sites.end(),
                      [&](const predict::SiteShare& site) {

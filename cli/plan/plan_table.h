@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/line/output.h"
-#include "predict/placement.h"
+#include "study/predict/placement.h"
 
 namespace infold::cli {
 
@@ -20,20 +20,21 @@ struct FormatNames {
 
 // The result of `infold plan --verify` for one placement.
 struct PlacementMeasured {
-  std::optional<double> seconds;  // median of some sums
-  double busy = 0;                // busy share of all cores during the sums
-  std::string not_measured;       // the reason if it is predicted only
-  std::string error;              // the reason if measuring it failed
+  std::optional<double> seconds;  // median of several sums
+  double busy = 0;                // the share of all cores that was busy during the sums
+  std::string not_measured;       // the reason if it was only predicted
+  std::string error;              // the reason if the measurement failed
 };
 
 void print_question(Output& output, const predict::Question& question, const FormatNames& names);
 
-// Requires: `placements` come from predict::predict, so a ring is among them. `measured` is empty,
-// or has one entry for each placement.
+// Requires: `placements` come from predict::predict, so they include a ring. `measured` is empty or
+// has one entry for each placement.
 void print_placements(Output& output, const std::vector<predict::Placement>& placements,
                       const std::vector<PlacementMeasured>& measured);
 
-// Returns sentences that compare the measurements with the predictions. Sizes as above.
+// Returns sentences that compare the measurements with the predictions. The same sizes are required
+// as above.
 std::vector<std::string> measured_advice(const std::vector<predict::Placement>& placements,
                                          const std::vector<PlacementMeasured>& measured);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests infold plan as a person types it: its output, and the options that it refuses.
+// Tests infold plan as a person would use it: its output, and the options that it refuses.
 
 #include <filesystem>
 #include <fstream>
@@ -13,8 +13,8 @@
 #include "base/temp_folder_testing.h"
 #include "cli/commands.h"
 #include "cli/line/parser.h"
-#include "sim/scenario/named.h"
-#include "sim/simulation.h"
+#include "study/sim/scenario/named.h"
+#include "study/sim/simulation.h"
 
 namespace infold::cli {
 namespace {
@@ -71,7 +71,7 @@ TEST(PlanCommand, ShowsWhatIsFastestFirst) {
                     Not(HasSubstr("switch "))));
 }
 
-// The processor time of one thread alone is half a second. By links alone it would be 86 ms.
+// One thread alone needs half a second of processor time. The links alone would need 86 ms.
 TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
   const std::vector<const char*> words = {"--workers", "8", "--link", "10G", "--site", "host:100G"};
   const Outcome outcome = plan(words);
@@ -114,7 +114,7 @@ TEST(PlanCommand, ReadsTheCostsOfProcessorsFromAFile) {
       plan({"--workers", "2", "--size", "1408000", "--link", "none", "--site", "switch",
             "--shared-processors", "1", "--processors", file.path(), "--json"})
           .objects();
-  // 1000 chunks of two ranks: 2 x 1 us, and 2 x 2 us for their contributions.
+  // 1000 chunks of two ranks: 2 x 1 us, plus 2 x 2 us for their contributions.
   double switch_ms = 0;
   for (const json& line : lines) {
     if (line.value("placement", "") == "switch") switch_ms = line["processors_ms"];
@@ -210,7 +210,7 @@ TEST(PlanCommand, TakesAtMost64Hosts) {
   EXPECT_THAT(plan(words).log, HasSubstr("at most 64 hosts in all"));
 }
 
-// Compares the model with the real machines in virtual time: they differ by at most 1 %.
+// Compares the model with the real state machines in virtual time. They differ by at most 1 %.
 TEST(PlanCommand, AgreesWithTheSimulator) {
   for (const unsigned mbps : {100U, 1'000U}) {
     sim::NamedOptions options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns and notes. Equal reasons are one note.
+// Prints columns and notes. Figures with the same reason share a note.
 #include "cli/reproduce/report_table.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using reproduce::Figure;
 
-// Four digits are more than any figure of a plot has.
+// Prints four digits, because no published plot can be read more precisely.
 std::string number(double value) {
   if (value == 0) return "0";
   if (value >= 1000) return fmt::format("{:.0f}", value);

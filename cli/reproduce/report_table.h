@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints a report of a reproduction: a table with notes for people, an object for each figure and
-// target for programs.
+// Prints a report of a reproduction: for people a table with notes, for programs an object for each
+// figure and target.
 #pragma once
 
 #include "cli/line/output.h"
-#include "reproduce/catalogue.h"
+#include "study/reproduce/catalogue.h"
 
 namespace infold::cli {
 

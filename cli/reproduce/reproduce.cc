@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold reproduce: computes figures that other systems' authors published, and prints ours beside
-// theirs. It needs no privileges, no network and no other machine.
+// infold reproduce: computes figures that the authors of other systems published, and prints ours
+// beside theirs. It needs no privileges, no network and no other machine.
 
 #include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/reproduce/report_table.h"
-#include "reproduce/catalogue.h"
+#include "study/reproduce/catalogue.h"
 
 namespace infold::cli {
 namespace {
@@ -35,11 +41,18 @@ class Reproduce final : public Command {
 
   ExitCode run(Output& output) override {
     if (name_.empty()) return list(output);
-    bool good = true;
+    std::vector<const reproduce::Reproduction*> chosen;
     for (const reproduce::Reproduction& each : reproduce::reproductions()) {
-      if (name_ == kAll || name_ == each.name) good = run_one(output, each) && good;
+      if (name_ == kAll || name_ == each.name) chosen.push_back(&each);
     }
-    return good ? ExitCode::kDone : ExitCode::kFailed;
+    std::vector<std::string_view> failed;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      output.log("computing {} ({} of {})\n", chosen[i]->name, i + 1, chosen.size());
+      if (!run_one(output, *chosen[i])) failed.push_back(chosen[i]->name);
+    }
+    if (failed.empty()) return ExitCode::kDone;
+    output.log("reproduce: a target was missed in {}\n", fmt::join(failed, ", "));
+    return ExitCode::kFailed;
   }
 
  private:

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold switch: the aggregator as a daemon in the foreground. It runs in user space, with
-// cli/switch/switch_xdp in the kernel, or with cli/switch/switch_p4 in a P4 pipeline. It prints its
-// addresses and its memory limit, then works until a signal stops it.
+// infold switch: the aggregator as a daemon in the foreground. It runs in user space, or in another
+// plane that the program links: the kernel or a P4 pipeline (cli/planes). It prints its addresses
+// and its memory limit, then works until a signal stops it.
 
 #include <malloc.h>
 #include <set>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "cli/commands.h"
+#include "cli/switch/plane.h"
 #include "cli/switch/switch_log.h"
-#include "cli/switch/switch_p4.h"
 #include "cli/switch/switch_report.h"
-#include "cli/switch/switch_xdp.h"
-#include "control/service/control_server.h"
 #include "io/address/socket_address.h"
 #include "io/host/descriptors.h"
-#include "lab/interrupt.h"
+#include "join/service/join_server.h"
+#include "study/desk/interrupt.h"
 #include "switch/switch_server.h"
 
 namespace infold::cli {
 namespace {
 
-// The headers of IPv4 and UDP. IPv6's are longer, so slots fit either.
+// The headers of IPv4 and UDP. IPv6 has longer headers, so its datagrams are shorter and fit the
+// slots as well.
 constexpr std::uint32_t kHeaderBytes = 28;
-// A job's arrays are longer than this. Such arrays are mapped, and go back to the system when the
-// job ends.
+// The arrays of a job are longer than this, so the allocator maps them, and their memory returns to
+// the system when the job ends.
 constexpr int kMappedBytes = 64 << 10;
 
-// By default the C library raises that threshold to 32 MB when large arrays are freed, and keeps
-// shorter arrays in a pool of each thread. With jobs that come and go, memory would be twice what
-// jobs use.
+// By default the C library raises this threshold up to 32 MB as large arrays are freed, and keeps
+// shorter arrays in a pool for each thread. If jobs come and go, the process would then hold twice
+// the memory that the jobs use.
 void give_back_what_is_freed() {
 #ifdef M_MMAP_THRESHOLD
   mallopt(M_MMAP_THRESHOLD, kMappedBytes);
@@ -43,6 +43,8 @@ void give_back_what_is_freed() {
 
 class Switch final : public Command {
  public:
+  explicit Switch(Planes planes) : planes_(std::move(planes)) {}
+
   std::string_view name() const override { return "switch"; }
   std::string_view summary() const override {
     return "Sum the tensors of any number of jobs for workers on the network";
@@ -51,7 +53,7 @@ class Switch final : public Command {
   void declare(Options& options) override {
     options.address("--listen", listen_, listen_at_,
                     "Address of the UDP port for packets, HOST:PORT; :PORT for all addresses");
-    options.address("--control", control_, control_at_,
+    options.address("--join", join_, join_at_,
                     "Address of the TCP port for joining, HOST:PORT; empty takes that of --listen");
     options.address(
         "--parent", parent_, parent_at_,
@@ -89,23 +91,18 @@ class Switch final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
-    io::raise_descriptor_limit(control::kDescriptorsWanted);
+    const desk::InterruptGuard guard;
+    io::raise_descriptor_limit(join::kDescriptorsWanted);
     log_.apply();
     if (const auto wrong = find_misfit(); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;
     }
-    if (plane_ == "xdp") {
-      return run_xdp_switch(
-          {listen_at_, control_at_, metrics_at_, devices_, slots_, mtu_, pin_, parent_at_}, output);
-    }
-    if (plane_ == "p4") {
-      return p4_.run({listen_at_, control_at_, metrics_at_, slots_, mtu_ - kHeaderBytes}, output);
-    }
+    if (plane_ == "xdp") return planes_.xdp->run(plane_options(), output);
+    if (plane_ == "p4") return planes_.p4->run(plane_options(), output);
     switches::SwitchOptions options;
     options.listen = listen_at_;
-    options.control = control_at_;
+    options.join_address = join_at_;
     options.parent = parent_at_;
     options.threads = threads_;
     options.slots = slots_;
@@ -115,34 +112,61 @@ class Switch final : public Command {
   }
 
  private:
-  ExitCode run_user_switch(Output& output, const lab::InterruptGuard& guard,
+  ExitCode run_user_switch(Output& output, const desk::InterruptGuard& guard,
                            const switches::SwitchOptions& options) const {
     give_back_what_is_freed();
     const auto server = switches::SwitchServer::start(options);
     if (!server) {
       const std::string_view where = server.error().where;
-      const bool is_control = where == "control" && !control_.empty();
+      const bool is_join = where == "join" && !join_.empty();
       output.log("infold switch: {} {}: {}\n", where,
                  where == "parent" ? parent_
-                 : is_control      ? control_
+                 : is_join         ? join_
                                    : listen_,
                  server.error().detail);
       return ExitCode::kFailed;
     }
-    // Slots must not wait for a disk. Without the permission to lock memory they may have to.
+    // Slots must not wait for a disk, which may happen if the process may not lock its memory.
     const bool pinned = mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0;
-    const auto page = serve_metrics(output, metrics_at_, [&] { return (*server)->status(); });
+    const auto page = serve_metrics(output, metrics_at_, [&] { return (*server)->metrics(); });
     if (!page) return ExitCode::kFailed;
     announce(output, **server, pinned, metrics_place(page->get()));
-    log_start(listen_, (*server)->control_address().text(), "user");
+    log_start(listen_, (*server)->join_address().text(), "user");
     while (!guard.wait_for(kLogTick)) log_quiet_moment();
-    log_stop((*server)->status().jobs.size());
-    report_end(output, (*server)->status());
+    log_stop((*server)->metrics().jobs.size());
+    report_end(output, (*server)->metrics());
     return ExitCode::kDone;
+  }
+
+  PlaneOptions plane_options() const {
+    return {.listen = listen_at_,
+            .join_address = join_at_,
+            .parent = parent_at_,
+            .metrics = metrics_at_,
+            .slots = slots_,
+            .mtu = mtu_,
+            .datagram_bytes_max = mtu_ - kHeaderBytes,
+            .interfaces = devices_,
+            .pin = pin_,
+            .p4 = p4_};
+  }
+
+  // Returns the plane that the options ask for but this program lacks, else null.
+  const char* find_absent() const {
+    const bool asks_for_xdp = plane_ == "xdp" || !devices_.empty() || pin_;
+    if (asks_for_xdp && planes_.xdp == nullptr) return "xdp";
+    const bool asks_for_p4 = plane_ == "p4" || p4_.find_given() != nullptr;
+    return asks_for_p4 && planes_.p4 == nullptr ? "p4" : nullptr;
   }
 
   // Returns an error if an option does not fit the plane, else an empty text.
   std::string find_misfit() const {
+    if (const char* const absent = find_absent()) {
+      return fmt::format(
+          "--plane {}: this program sums in user space alone; ./dev build makes build/release/"
+          "infold, which has this plane",
+          absent);
+    }
     if (plane_ != "p4") {
       if (const char* const given = p4_.find_given()) {
         return fmt::format("{}: needs --plane p4", given);
@@ -169,16 +193,16 @@ class Switch final : public Command {
     if (listen_at_.is_any() || listen_at_.port() == 0) {
       return fmt::format("--listen: --plane {} needs one address of this host, and a port", plane_);
     }
-    if (plane_ == "p4") return p4_.find_misfit(listen_at_, parent_at_);
-    return "";
+    return plane_ == "p4" ? planes_.p4->find_misfit(plane_options())
+                          : planes_.xdp->find_misfit(plane_options());
   }
 
   void announce(Output& output, const switches::SwitchServer& server, bool pinned,
                 const std::string& metrics) const {
-    const std::string control = server.control_address().text();
+    const std::string join_address = server.join_address().text();
     const switches::SwitchServer::SlotMemory memory = server.memory_max(mtu_ - kHeaderBytes);
     output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen_,
-                threads_, threads_ == 1 ? "" : "s", control,
+                threads_, threads_ == 1 ? "" : "s", join_address,
                 parent_.empty() ? "" : "; sums go up to " + parent_);
     output.text(
         "slots: {} for each thread, {:.0f} MB at most, and {:.0f} MB more if sums of floats need "
@@ -187,15 +211,15 @@ class Switch final : public Command {
         static_cast<double>(memory.bins_bytes) / 1e6,
         pinned ? "pinned" : "not pinned (no permission to lock memory)",
         server.uses_trains() ? "packets are sent in trains" : "packets are sent one by one");
-    const control::ControlServer::Budget joining = server.control_budget();
+    const join::JoinServer::Budget joining = server.join_budget();
     report_joining(output, joining);
     if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
     output.object({{"event", "listening"},
-                   {"control_connections_max", joining.connections},
-                   {"control_threads_max", joining.threads},
-                   {"control_memory_bytes_max", joining.memory_bytes},
+                   {"join_connections_max", joining.connections},
+                   {"join_threads_max", joining.threads},
+                   {"join_memory_bytes_max", joining.memory_bytes},
                    {"listen", listen_},
-                   {"control", control},
+                   {"join", join_address},
                    {"parent", parent_},
                    {"threads", threads_},
                    {"slots", slots_},
@@ -207,11 +231,11 @@ class Switch final : public Command {
   }
 
   std::string listen_ = ":7700";
-  std::string control_;
+  std::string join_;
   std::string parent_;
   std::string metrics_;
   io::SocketAddress listen_at_;
-  io::SocketAddress control_at_;
+  io::SocketAddress join_at_;
   io::SocketAddress parent_at_;
   io::SocketAddress metrics_at_;
   unsigned threads_ = 1;
@@ -222,11 +246,14 @@ class Switch final : public Command {
   std::vector<std::string> devices_;
   bool pin_ = false;
   P4Options p4_;
+  Planes planes_;
   LogOptions log_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> make_switch_command() { return std::make_unique<Switch>(); }
+std::unique_ptr<Command> make_switch_command(Planes planes) {
+  return std::make_unique<Switch>(std::move(planes));
+}
 
 }  // namespace infold::cli

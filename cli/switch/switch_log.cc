@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/switch/switch_log.h"
 
-#include "cli/build_info.h"
+#include "cli/line/build_info.h"
 #include "io/host/log.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
 
 namespace infold::cli {
 
@@ -21,9 +21,9 @@ void LogOptions::apply() const {
   if (const auto options = status::parse_log_options(level_ + "," + format_)) io::set_log(*options);
 }
 
-void log_start(const std::string& listen, const std::string& control, const char* plane) {
+void log_start(const std::string& listen, const std::string& join_address, const char* plane) {
   io::log(LogLevel::info, "switch_started",
-          {{"listen", listen}, {"control", control}, {"plane", plane}, {"version", kVersion}});
+          {{"listen", listen}, {"join", join_address}, {"plane", plane}, {"version", kVersion}});
 }
 
 void log_quiet_moment() { io::process_log().tell_left_out(false); }
@@ -33,9 +33,9 @@ void log_news(const std::string& news) {
 }
 
 void log_stop(std::size_t jobs) {
-  const bool asked = lab::InterruptGuard::interrupted();
+  const bool asked = desk::InterruptGuard::interrupted();
   io::log(asked ? LogLevel::info : LogLevel::error, "switch_stopping",
-          {{"why", asked ? lab::InterruptGuard::signal_name() : "no interface is left"},
+          {{"why", asked ? desk::InterruptGuard::signal_name() : "no interface is left"},
            {"jobs", jobs}});
   io::process_log().tell_left_out(true);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch's counters, in the same words for all planes: as metrics while it runs, and as its
-// report at the end.
+// Presents a switch's metrics (status/switch_metrics.h) in the same words for all planes: at an
+// address while it runs, and as a report at its end.
 #pragma once
 
 #include <functional>
@@ -10,26 +10,24 @@
 #include <string>
 
 #include "cli/line/output.h"
-#include "control/service/control_server.h"
 #include "io/page/page_server.h"
-#include "site/switch_status.h"
+#include "join/service/join_server.h"
+#include "status/switch_metrics.h"
 
 namespace infold::cli {
 
-// Returns all metrics in the format of status/prometheus.h.
-std::string metrics_text(const site::SwitchStatus& status);
+// Prints the limits on joining when the switch starts.
+void report_joining(Output& output, const join::JoinServer::Budget& joining);
 
-// Prints the limits of the control plane, at the start.
-void report_joining(Output& output, const control::ControlServer::Budget& joining);
+void report_end(Output& output, const status::SwitchMetrics& metrics);
 
-void report_end(Output& output, const site::SwitchStatus& status);
-
-// Serves metrics at /metrics as long as it lives. It calls `look` on a thread of its own. A null
-// page if the address is not set. Nothing after it has said why it cannot serve them.
+// Returns a server that offers all metrics at /metrics as long as it lives. It calls `look` on its
+// own thread. The server is null if the address is not set. The function returns nothing if it
+// cannot serve the page, after it has printed why.
 std::optional<std::unique_ptr<io::PageServer>> serve_metrics(
-    Output& output, const io::SocketAddress& metrics, std::function<site::SwitchStatus()> look);
+    Output& output, const io::SocketAddress& metrics, std::function<status::SwitchMetrics()> look);
 
-// Returns HOST:PORT, empty without a page.
+// Returns HOST:PORT, or an empty text without a server.
 std::string metrics_place(const io::PageServer* page);
 
 }  // namespace infold::cli

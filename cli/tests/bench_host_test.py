@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold bench host` in small and checks that its parts add up to the rank's time.
+"""Runs `infold bench host` on small tensors and checks that its parts add up to the rank's time.
 
 Usage: bench_host_test.py INFOLD
-Where the machine has one core, or another measurement runs, the test ends with status 77 and the
+If the machine has one core, or another measurement runs, the test ends with status 77 and the
 reason.
 """
 
@@ -11,7 +11,8 @@ import json
 import subprocess
 import sys
 
-from lab_testing import SECONDS, SKIPPED, check
+from lab_testing import SECONDS, SKIPPED
+from mistakes import check
 
 NOT_HERE = ("needs two cores", "another measurement runs")
 PARTS = ("encode", "packets", "memory", "copies", "calls", "cross", "rest")
@@ -19,8 +20,13 @@ WIRES = {"native": 4, "bfp32": 4, "bfp16": 2, "bfp8": 1}
 
 
 def run(infold, *words):
-    result = subprocess.run([infold, "bench", "host", *words], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    result = subprocess.run(
+        [infold, "bench", "host", *words],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     if any(text in result.stderr for text in NOT_HERE):
         print(result.stderr.strip().splitlines()[-1])
         sys.exit(SKIPPED)
@@ -28,12 +34,16 @@ def run(infold, *words):
 
 
 def parts_add_up(infold):
-    result = run(infold, "--bytes", "1MiB", "--rounds", "1", "--iterations", "3", "--peer", "none",
-                 "--json")
+    result = run(
+        infold, "--bytes", "1MiB", "--rounds", "1", "--iterations", "3", "--rival", "none", "--json"
+    )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     rows = [json.loads(line) for line in result.stdout.splitlines()]
-    check([(row["shape"], row["impl"]) for row in rows] ==
-          [(shape, f"infold-{wire}") for shape in ("shared", "apart") for wire in WIRES], rows)
+    check(
+        [(row["shape"], row["impl"]) for row in rows]
+        == [(shape, f"infold-{wire}") for shape in ("shared", "apart") for wire in WIRES],
+        rows,
+    )
     for row in rows:
         whole = row["cpu_s_per_gb"]
         parts = sum(row[f"{part}_s_per_gb"] for part in PARTS)
@@ -47,8 +57,23 @@ def parts_add_up(infold):
 
 
 def table_has_a_row_for_each(infold):
-    result = run(infold, "--bytes", "1MiB", "--rounds", "1", "--iterations", "1", "--peer", "none",
-                 "--shape", "apart", "--wire", "bfp8", "--mtu", "9000")
+    result = run(
+        infold,
+        "--bytes",
+        "1MiB",
+        "--rounds",
+        "1",
+        "--iterations",
+        "1",
+        "--rival",
+        "none",
+        "--shape",
+        "apart",
+        "--wire",
+        "bfp8",
+        "--mtu",
+        "9000",
+    )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     check("apart: one rank and its switch" in result.stdout, result.stdout)
     row = result.stdout.strip().splitlines()[-1].split()

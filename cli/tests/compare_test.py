@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold bench compare` in small, on one host and in a lab, and presses Ctrl-C on it: no
-trace of its lab may stay.
+"""Runs `infold bench compare` on small tensors, on one host and in a lab. Then it presses Ctrl-C
+and checks that nothing of the lab is left.
 
 Usage: compare_test.py INFOLD
 The lab needs root. Without root or a lab, the test ends with status 77 and the reason.
@@ -15,16 +15,37 @@ import subprocess
 import sys
 import tempfile
 
-from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
+from lab_testing import NO_LAB, SECONDS, SKIPPED, namespaces
+from mistakes import check
 
-# Without peers, so that the test runs where their libraries are not installed.
-COMPARE = ("bench", "compare", "--world", "2,3", "--rate", "100mbit", "--bytes", "4,65536",
-           "--infold", "bfp32,workers-bfp32", "--peers", "none", "--rounds", "2", "--iterations")
+# Rivals are left out, so that the test runs where their libraries are not installed.
+COMPARE = (
+    "bench",
+    "compare",
+    "--world",
+    "2,3",
+    "--rate",
+    "100mbit",
+    "--bytes",
+    "4,65536",
+    "--infold",
+    "bfp32,workers-bfp32",
+    "--rivals",
+    "none",
+    "--rounds",
+    "2",
+    "--iterations",
+)
 
 
 def measures(infold, out):
-    result = subprocess.run([infold, *COMPARE, "20", "--out", out], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    result = subprocess.run(
+        [infold, *COMPARE, "20", "--out", out],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     if any(text in result.stderr for text in NO_LAB):
         print(result.stderr.strip().splitlines()[-1])
         sys.exit(SKIPPED)
@@ -38,31 +59,83 @@ def measures(infold, out):
 
 
 def keeps_ranks_apart(infold, out):
-    """Two ranks of one host have a processor each, and more ranks than processors are refused."""
-    words = [infold, "bench", "compare", "--one-host", "--apart", "--bytes", "4096", "--infold",
-             "native", "--rounds", "1", "--iterations", "5", "--out", out]
-    result = subprocess.run([*words, "--world", "64", "--peers", "none"], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    """Two ranks of one host get a processor each. More ranks than processors are refused."""
+    words = [
+        infold,
+        "bench",
+        "compare",
+        "--one-host",
+        "--apart",
+        "--bytes",
+        "4096",
+        "--infold",
+        "native",
+        "--rounds",
+        "1",
+        "--iterations",
+        "5",
+        "--out",
+        out,
+    ]
+    result = subprocess.run(
+        [*words, "--world", "64", "--rivals", "none"],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     processors = len(os.sched_getaffinity(0))
     if processors < 64:
         check(result.returncode == 1 and f"may use {processors}" in result.stderr, result.stderr)
-    result = subprocess.run([*words, "--world", "2", "--peers", "openmpi"], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
-    check(result.returncode == 2 and "name other peers" in result.stderr, result.stderr)
+    result = subprocess.run(
+        [*words, "--world", "2", "--rivals", "openmpi"],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    check(result.returncode == 2 and "name other rivals" in result.stderr, result.stderr)
     if processors < 2:
         return
-    result = subprocess.run([*words, "--world", "2", "--peers", "none"], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    result = subprocess.run(
+        [*words, "--world", "2", "--rivals", "none"],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     check("a processor for each process" in result.stdout, result.stdout)
 
 
 def measures_on_one_host(infold, out):
-    """No namespace, and no packet: ranks of one host sum in its memory."""
-    result = subprocess.run([infold, "bench", "compare", "--one-host", "--world", "2,3", "--bytes",
-                             "4,65536", "--infold", "bfp32", "--peers", "none", "--rounds", "1",
-                             "--iterations", "20", "--out", out], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    """Ranks of one host sum in its memory, so they need neither namespaces nor packets."""
+    result = subprocess.run(
+        [
+            infold,
+            "bench",
+            "compare",
+            "--one-host",
+            "--world",
+            "2,3",
+            "--bytes",
+            "4,65536",
+            "--infold",
+            "bfp32",
+            "--rivals",
+            "none",
+            "--rounds",
+            "1",
+            "--iterations",
+            "20",
+            "--out",
+            out,
+        ],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     check("3 workers, all on one host" in result.stdout, result.stdout)
     results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
@@ -75,8 +148,12 @@ def measures_on_one_host(infold, out):
 
 
 def stops(infold, out):
-    process = subprocess.Popen([infold, *COMPARE, "2000", "--out", out], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [infold, *COMPARE, "2000", "--out", out],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
         first = process.stderr.readline()
         check("4 B" in first or "busy" in first, f"unexpected progress: {first}")
@@ -94,11 +171,19 @@ def stops(infold, out):
 
 def main():
     infold = str(pathlib.Path(sys.argv[1]).resolve())
-    refused = subprocess.run([infold, "bench", "compare", "--peers", "nobody"], check=False,
-                             capture_output=True, text=True)
+    refused = subprocess.run(
+        [infold, "bench", "compare", "--rivals", "nobody"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     check(refused.returncode == 2 and "gloo-ring" in refused.stderr, refused.stderr)
-    refused = subprocess.run([infold, "bench", "compare", "--one-host", "--mtu", "9000"],
-                             check=False, capture_output=True, text=True)
+    refused = subprocess.run(
+        [infold, "bench", "compare", "--one-host", "--mtu", "9000"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     check(refused.returncode == 2 and "has no links" in refused.stderr, refused.stderr)
     with tempfile.TemporaryDirectory() as out:
         keeps_ranks_apart(infold, out)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Completions and the manual page have every subcommand and option of --help, and the shells and
-man programs take them: bash runs its script, fish and zsh theirs where they are installed.
+"""Checks that completions and the manual page have every subcommand and option of --help, and that
+the programs accept them. bash must run its script; fish, zsh and the man programs are used where
+they are installed.
 
 Usage: completion_test.py INFOLD BUILD_FOLDER
 """
@@ -23,13 +24,21 @@ class Help:
     def __init__(self, name, text):
         self.words = name.removesuffix(".txt").split("-")
         self.path = " ".join(self.words)
-        self.options = [(name, kind) for names, kind in re.findall(
-            r"^  (?:-\w,)?(--[a-z][a-z0-9_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE)
-                        for name in names.split(",")]
-        self.below = re.findall(r"^  ([a-z][a-z-]*)", text.partition("\nSubcommands:\n")[2],
-                                re.MULTILINE)
-        self.positional = re.findall(r"^  \w+ (\S+\|\S+)", text.partition(
-            "\nPositionals:\n")[2].partition("\nOptions:")[0], re.MULTILINE)
+        self.options = [
+            (name, kind)
+            for names, kind in re.findall(
+                r"^  (?:-\w,)?(--[a-z][a-z0-9_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE
+            )
+            for name in names.split(",")
+        ]
+        self.below = re.findall(
+            r"^  ([a-z][a-z-]*)", text.partition("\nSubcommands:\n")[2], re.MULTILINE
+        )
+        self.positional = re.findall(
+            r"^  \w+ (\S+\|\S+)",
+            text.partition("\nPositionals:\n")[2].partition("\nOptions:")[0],
+            re.MULTILINE,
+        )
         self.examples = text.partition("\nExamples:\n")[2].strip("\n").splitlines()
 
     def names(self):
@@ -60,7 +69,7 @@ class CompletionTest(unittest.TestCase):
             self.skipTest(f"{program} is not installed")
 
     def check_offers(self, offers):
-        """`offers` returns the set of words that a shell offers after the given words."""
+        """`offers` returns the set of words that a shell offers after a given line."""
         for one in self.help:
             self.assertEqual(offers(one.path + " --") & self.long_names(), one.names(), one.path)
             self.assertGreaterEqual(offers(one.path + " "), set(one.below), one.path)
@@ -81,15 +90,21 @@ class CompletionTest(unittest.TestCase):
     # bash
 
     def bash(self, line):
-        """Offers in bash, which splits a line at spaces and at signs of equality."""
+        """Returns what bash offers. It splits a line at spaces and at signs of equality."""
         words = [word for word in re.split(r"\s+|(=)", line) if word]
         if line[-1] in " =":
             words.append("")
-        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _infold; '
-                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        script = (
+            'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _infold; '
+            'printf "%s\\n" "${COMPREPLY[@]}"'
+        )
         said = subprocess.run(
             ["bash", "--norc", "-euc", script, "bash", self.scripts["bash"], *words],
-            cwd=self.folder.name, capture_output=True, text=True, check=True)
+            cwd=self.folder.name,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         self.assertEqual(said.stderr, "", line)
         return set(said.stdout.split())
 
@@ -105,7 +120,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("infold switch --listen "), set())
         self.assertEqual(self.bash("infold bench co"), {"codec", "compare", "core"})
         self.assertEqual(self.bash("infold switch --json --thr"), {"--threads"})
-        # A value that is called like a subcommand is a value.
+        # A value that is spelled like a subcommand is still a value.
         self.assertEqual(self.bash("infold verify --job plan --ra"), {"--rank"})
         self.assertIn("infold.bash", self.bash("infold switch --config inf"))
         self.assertEqual(self.bash("infold no-such "), self.bash("infold "))
@@ -115,8 +130,10 @@ class CompletionTest(unittest.TestCase):
     def test_zsh_gets_arguments_for_what_help_lists(self):
         self.need("zsh")
         for one in self.help:
-            script = ('compdef() { }; _arguments() { print -rl -- "$@" }; source "$1"; shift; '
-                      'words=("$@" ""); CURRENT=$#words; _infold; print -r -- "at $CURRENT"')
+            script = (
+                'compdef() { }; _arguments() { print -rl -- "$@" }; source "$1"; shift; '
+                'words=("$@" ""); CURRENT=$#words; _infold; print -r -- "at $CURRENT"'
+            )
             said = run("zsh", "-f", "-c", script, "zsh", self.scripts["zsh"], *one.words)
             names = set(re.findall(r"^\*(--[a-z0-9_-]+)\[", said, re.MULTILINE))
             self.assertEqual(names, one.names(), said)
@@ -132,9 +149,17 @@ class CompletionTest(unittest.TestCase):
         home = {"HOME": self.folder.name, "PATH": "/usr/bin:/bin"}
 
         def offers(line):
-            said = run("fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
-                       self.scripts["fish"], line, env=home)
+            said = run(
+                "fish",
+                "--no-config",
+                "-c",
+                "source $argv[1]; complete -C $argv[2]",
+                self.scripts["fish"],
+                line,
+                env=home,
+            )
             return {row.split("\t")[0] for row in said.splitlines()}
+
         self.check_offers(offers)
 
     # The manual page
@@ -148,8 +173,12 @@ class CompletionTest(unittest.TestCase):
             part = text.partition(f"\n.SS {one.path}\n")[2].partition("\n.SS ")[0]
             self.assertTrue(part, one.path)
             for name, kind in one.options:
-                self.assertRegex(part, rf"(?m)^(?:-[^ ]+, )*{name}(?:, -[^ ]+)*"
-                                 rf"{' ' if kind else ''}{re.escape(kind or '')}$", one.path)
+                self.assertRegex(
+                    part,
+                    rf"(?m)^(?:-[^ ]+, )*{name}(?:, -[^ ]+)*"
+                    rf"{' ' if kind else ''}{re.escape(kind or '')}$",
+                    one.path,
+                )
             for line in one.examples:
                 self.assertIn(line.lstrip(), part, one.path)
 
@@ -157,11 +186,17 @@ class CompletionTest(unittest.TestCase):
         prefix = pathlib.Path(self.folder.name, "installed")
         run("cmake", "--install", BUILD, "--prefix", str(prefix))
         share = prefix / "share"
-        for path, text in (("man/man1/infold.1", self.page),
-                           *((path, self.scripts[shell].read_text("utf-8")) for path, shell in (
-                               ("bash-completion/completions/infold", "bash"),
-                               ("zsh/site-functions/_infold", "zsh"),
-                               ("fish/vendor_completions.d/infold.fish", "fish")))):
+        for path, text in (
+            ("man/man1/infold.1", self.page),
+            *(
+                (path, self.scripts[shell].read_text("utf-8"))
+                for path, shell in (
+                    ("bash-completion/completions/infold", "bash"),
+                    ("zsh/site-functions/_infold", "zsh"),
+                    ("fish/vendor_completions.d/infold.fish", "fish"),
+                )
+            ),
+        ):
             self.assertEqual((share / path).read_text("utf-8"), text, path)
         for name in ("infold.lua", "body.lua", "layout.lua", "tables.lua"):
             self.assertTrue((share / "infold" / "wireshark" / name).exists(), name)
@@ -169,21 +204,33 @@ class CompletionTest(unittest.TestCase):
 
     def test_mandoc_has_nothing_to_say(self):
         self.need("mandoc")
-        said = subprocess.run(["mandoc", "-T", "lint", "-W", "style"], input=self.page, text=True,
-                              capture_output=True, check=False)
-        # A date would differ between builds of one version. The page names the version instead.
-        lines = [line for line in (said.stdout + said.stderr).splitlines()
-                 if 'missing date, using "": TH' not in line]
+        said = subprocess.run(
+            ["mandoc", "-T", "lint", "-W", "style"],
+            input=self.page,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        # A date would differ between builds of the same version, so the page names the version
+        # instead.
+        lines = [
+            line
+            for line in (said.stdout + said.stderr).splitlines()
+            if 'missing date, using "": TH' not in line
+        ]
         self.assertEqual(lines, [])
 
     def test_man_has_nothing_to_say(self):
         self.need("man")
         path = pathlib.Path(self.folder.name, "infold.1")
         path.write_text(self.page, encoding="utf-8")
-        said = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", path],
-                              env={"LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80",
-                                   "PATH": "/usr/bin:/bin"},
-                              capture_output=True, text=True, check=True)
+        said = subprocess.run(
+            ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", path],
+            env={"LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": "80", "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         self.assertEqual(said.stderr, "")
 
 

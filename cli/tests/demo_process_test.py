@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `infold demo` in small, kills one of its processes, and presses Ctrl-C on it.
+"""Runs `infold demo` with few steps, kills one of its processes, and presses Ctrl-C on it.
 
-Usage: demo_process_test.py INFOLD
+Usage: demo_process_test.py PROGRAM, which is infold or infold-demo
 """
 
 import json
@@ -14,17 +14,14 @@ import sys
 import tempfile
 import time
 
+from mistakes import check
+
 SECONDS = 100
 LONG = ("demo", "--steps", "250", "--workers", "3", "--json")
 
 
-def check(condition, text):
-    if not condition:
-        raise AssertionError(text)
-
-
 def children(pid):
-    """The processes that this one started, as (number, words of the command)."""
+    """Returns the processes that this one started, as (number, words of the command)."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
@@ -34,7 +31,7 @@ def children(pid):
 
 
 def wait_until_gone(processes):
-    """Waits for the end of all: a killed process stays in the table for a moment."""
+    """Waits until all have ended, because a killed process stays in the table for a moment."""
     until = time.monotonic() + 10
     while any(pathlib.Path(f"/proc/{pid}").exists() for pid, _ in processes):
         check(time.monotonic() < until, f"still there: {processes}")
@@ -47,8 +44,14 @@ class Demo:
     def __init__(self, infold, folder):
         environment = {**os.environ, "TMPDIR": folder}
         self.folder = pathlib.Path(folder)
-        self.process = subprocess.Popen([infold, *LONG], cwd=folder, env=environment, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [infold, *LONG],
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def __enter__(self):
         return self
@@ -58,7 +61,7 @@ class Demo:
         self.process.communicate()
 
     def wait_until_together(self):
-        """Its processes, once rank 0 has reported a step."""
+        """Returns the demo's processes once rank 0 has reported a step."""
         for line in self.process.stdout:
             if "workers, infold" in line:
                 return children(self.process.pid)
@@ -76,9 +79,26 @@ class Demo:
 
 
 def shows_what_it_claims(infold, folder):
-    result = subprocess.run([infold, "demo", "--steps", "20", "--workers", "3", "--loss", "2",
-                             "--json", "--out", "demo.svg"], check=False, text=True,
-                            capture_output=True, cwd=folder, timeout=SECONDS)
+    result = subprocess.run(
+        [
+            infold,
+            "demo",
+            "--steps",
+            "20",
+            "--workers",
+            "3",
+            "--loss",
+            "2",
+            "--json",
+            "--out",
+            "demo.svg",
+        ],
+        check=False,
+        text=True,
+        capture_output=True,
+        cwd=folder,
+        timeout=SECONDS,
+    )
     check(result.returncode == 0, result.stdout + result.stderr)
     end = json.loads(result.stdout.splitlines()[-1])
     check(all(k["passed"] for k in end["checks"]) and len(end["checks"]) == 4, end)
@@ -89,14 +109,18 @@ def shows_what_it_claims(infold, folder):
 
 
 def says_who_was_killed(infold, folder):
-    for kind, rank, text in (("demo-worker", "1", "infold: worker 1 was ended by signal 9; worker"),
-                             ("switch", None, "infold: switch 0 was ended by signal 9; worker")):
+    for kind, rank, text in (
+        ("demo-worker", "1", "infold: worker 1 was ended by signal 9; worker"),
+        ("switch", None, "infold: switch 0 was ended by signal 9; worker"),
+    ):
         with Demo(infold, folder) as demo:
             processes = demo.wait_until_together()
             check(len(processes) == 4, processes)
-            victim = next(pid for pid, words in processes
-                          if kind in words and (rank is None
-                                                or words[words.index("--rank") + 1] == rank))
+            victim = next(
+                pid
+                for pid, words in processes
+                if kind in words and (rank is None or words[words.index("--rank") + 1] == rank)
+            )
             os.kill(victim, signal.SIGKILL)
             status, _, err = demo.end()
             check(status == 1 and text in err, err)
@@ -125,8 +149,12 @@ def processes_end_with_a_killed_demo(infold, folder):
 def main():
     infold = str(pathlib.Path(sys.argv[1]).resolve())
     failures = 0
-    for test in (shows_what_it_claims, says_who_was_killed, ends_cleanly_on_request,
-                 processes_end_with_a_killed_demo):
+    for test in (
+        shows_what_it_claims,
+        says_who_was_killed,
+        ends_cleanly_on_request,
+        processes_end_with_a_killed_demo,
+    ):
         with tempfile.TemporaryDirectory() as folder:
             try:
                 test(infold, folder)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""infold doctor on this machine, and on one that lacks files, capabilities and a full MTU: each
-warning says what to do, in text and in JSON alike.
+"""Runs infold doctor on this machine, and on one that lacks files, capabilities and a full MTU.
+Each warning must say what to do, in text and in JSON alike.
 
 Usage: doctor_test.py INFOLD
 """
@@ -24,17 +24,18 @@ def few_files():
 
 class DoctorTest(unittest.TestCase):
     def run_doctor(self, *words, before=(), **more):
-        done = subprocess.run([*before, BINARY, "doctor", *words], capture_output=True, text=True,
-                              check=False, **more)
+        done = subprocess.run(
+            [*before, BINARY, "doctor", *words], capture_output=True, text=True, check=False, **more
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.splitlines()
 
     def findings(self, *words, **more):
-        """Returns {name: finding}, after a check of each in both output forms."""
+        """Returns {name: finding}, after checking each finding in both forms of output."""
         objects = [json.loads(line) for line in self.run_doctor(*words, "--json", **more)]
         lines = self.run_doctor(*words, **more)
         self.assertEqual(len(objects), len(lines))
-        for one, line in zip(objects, lines):
+        for one, line in zip(objects, lines, strict=True):
             self.assertEqual(set(one), {"name", "ok", "found", "advice"})
             self.assertTrue(one["name"] and one["found"], one)
             self.assertEqual(bool(one["advice"]), not one["ok"], one)
@@ -46,8 +47,15 @@ class DoctorTest(unittest.TestCase):
 
     def test_of_this_machine(self):
         found = self.findings()
-        for name in ("build", "cpu", "kernel", "socket receive buffer", "open files", "privileges",
-                     "kernel plane"):
+        for name in (
+            "build",
+            "cpu",
+            "kernel",
+            "socket receive buffer",
+            "open files",
+            "privileges",
+            "kernel plane",
+        ):
             self.assertIn(name, found)
         self.findings("--plane", "xdp")
 

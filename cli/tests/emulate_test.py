@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets real ranks join emulators in each placement: every sum must be that of all ranks. Then
-presses Ctrl-C: the emulator must end in order, also while ranks call, and its ranks must hear it.
-A real rank that dies ends the job for the others.
+"""Lets real ranks join emulators in each placement, and checks that every sum includes all ranks.
+Then it presses Ctrl-C: the emulator must end in order, even during calls, and tell its ranks. A
+real rank that dies must end the job for the others.
 
 Usage: emulate_test.py INFOLD
 """
@@ -16,11 +16,15 @@ import subprocess
 import sys
 import tempfile
 
+from mistakes import check
+
 SECONDS = 100
 RANKS = 8
 REAL = 2
-ALONE = {**{name: value for name, value in os.environ.items() if not name.startswith("INFOLD_")},
-         "INFOLD_REJOIN": "0"}
+ALONE = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("INFOLD_")},
+    "INFOLD_REJOIN": "0",
+}
 PLAN = """plan world=8 small_slots=32 bulk_slots=96
 tree weight=1  # of two racks, with a host in the second one
 aggregator place=in_path children=0-3:1,4-7:2
@@ -28,19 +32,16 @@ aggregator place=rack children=0,1,2,3
 aggregator place=rack children=4,5,6-7:3
 aggregator place=host children=6,7
 """
-# A switch, and a site at each rank.
+# The plan has a switch, and a site at each rank.
 PLAN_OF_RANKS = "plan world=8 small_slots=32 bulk_slots=96\n" + "".join(
     f"tree weight=1\naggregator place={place} children=0,1,2,3,4,5,6,7\n"
-    for place in ("in_path", *("rank",) * RANKS))
-
-
-def check(condition, text):
-    if not condition:
-        raise AssertionError(text)
+    for place in ("in_path", *("rank",) * RANKS)
+)
 
 
 class Case:
-    """The options of an emulator, and the options and variables of the ranks that join it."""
+    """The options of an emulator, and the options and environment variables of the ranks that join
+    it."""
 
     def __init__(self, *options, join=(), **variables):
         self.options = options
@@ -49,11 +50,12 @@ class Case:
 
 
 class Program:
-    """A process of infold that says on its first line where ranks join."""
+    """A process of infold whose first line says where ranks join."""
 
     def __init__(self, key, *words):
-        self.process = subprocess.Popen(words, text=True, env=ALONE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            words, text=True, env=ALONE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         self.address = json.loads(self.process.stdout.readline())[key]
 
     def __enter__(self):
@@ -71,23 +73,64 @@ class Program:
 
 
 def emulator(infold, case):
-    return Program("listen", infold, "emulate", "--listen", "127.0.0.1:0", "--ranks", str(RANKS),
-                   "--real", str(REAL), "--values", "generated", "--json", *case.options)
+    return Program(
+        "listen",
+        infold,
+        "emulate",
+        "--listen",
+        "127.0.0.1:0",
+        "--ranks",
+        str(RANKS),
+        "--real",
+        str(REAL),
+        "--values",
+        "generated",
+        "--json",
+        *case.options,
+    )
 
 
 def ranks(infold, address, case, *options):
-    return [subprocess.Popen([infold, "bench", "allreduce", "--switch", address, "--rank",
-                              str(rank), "--world", str(RANKS), "--shared-memory", "off",
-                              *case.join, *options],
-                             text=True, env=ALONE | case.variables, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
-            for rank in range(REAL)]
+    return [
+        subprocess.Popen(
+            [
+                infold,
+                "bench",
+                "allreduce",
+                "--switch",
+                address,
+                "--rank",
+                str(rank),
+                "--world",
+                str(RANKS),
+                "--shared-memory",
+                "off",
+                *case.join,
+                *options,
+            ],
+            text=True,
+            env=ALONE | case.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for rank in range(REAL)
+    ]
 
 
 def sums_are_right(infold, case):
     with emulator(infold, case) as emulated:
-        for rank in ranks(infold, emulated.address, case, "--bytes", "4,40KB,500KB",
-                          "--dtype", "f32", "--check", "--iterations", "3"):
+        for rank in ranks(
+            infold,
+            emulated.address,
+            case,
+            "--bytes",
+            "4,40KB,500KB",
+            "--dtype",
+            "f32",
+            "--check",
+            "--iterations",
+            "3",
+        ):
             said, log = rank.communicate(timeout=SECONDS)
             check(rank.returncode == 0, f"a rank ended with {rank.returncode}: {said}{log}")
         report = emulated.interrupt()
@@ -96,7 +139,7 @@ def sums_are_right(infold, case):
 
 @contextlib.contextmanager
 def calling(infold, address, case):
-    """Ranks that have joined and call until they are stopped."""
+    """Runs ranks that have joined and call until they are stopped."""
     real = ranks(infold, address, case, "--bytes", "40KB", "--iterations", "1000000")
     try:
         real[0].stdout.readline()  # The rank has joined.
@@ -116,7 +159,7 @@ def ends_with_an_error(rank, why=""):
 def ends_during_calls(infold, case):
     with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
         emulated.interrupt()
-        # Whichever of the emulated aggregators a rank misses first, it names.
+        # A rank names the emulated aggregator that it misses first, which may be any of them.
         has_one = not {"--switch", "--sites", "--plan"} & set(case.options)
         for rank in real:
             ends_with_an_error(rank, emulated.address if has_one else "")
@@ -152,24 +195,46 @@ def logs_the_ranks_that_it_refuses(infold, case):
 def main():
     infold = sys.argv[1]
     failures = 0
-    with tempfile.TemporaryDirectory() as folder, \
-            Program("control", infold, "switch", "--listen", "127.0.0.1:0", "--threads", "2",
-                    "--json") as switch:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Program(
+            "join", infold, "switch", "--listen", "127.0.0.1:0", "--threads", "2", "--json"
+        ) as switch,
+    ):
         plan = pathlib.Path(folder) / "racks.plan"
         plan.write_text(PLAN, encoding="utf-8")
         of_ranks = pathlib.Path(folder) / "ranks.plan"
         of_ranks.write_text(PLAN_OF_RANKS, encoding="utf-8")
         sums = ("--sites", "mixed")
-        for case in (Case(), Case("--racks", "3"), Case("--racks", "8"),
-                     Case("--hosts", "4", "--switches", "3"), Case("--plan", str(plan)),
-                     Case("--switch", switch.address),
-                     Case("--switch", switch.address, "--sites", "mixed", "--switch-weight", "2",
-                          join=(*sums, "--worker-weight", "3")),
-                     Case("--sites", "workers", INFOLD_SITES="mixed"),
-                     Case("--sites", "mixed", "--switches", "2", "--switch-weight", "3",
-                          join=(*sums, "--worker-weight", "2")),
-                     Case("--sites", "mixed", "--racks", "2", join=sums),
-                     Case("--plan", str(of_ranks), join=sums)):
+        for case in (
+            Case(),
+            Case("--racks", "3"),
+            Case("--racks", "8"),
+            Case("--hosts", "4", "--switches", "3"),
+            Case("--plan", str(plan)),
+            Case("--switch", switch.address),
+            Case(
+                "--switch",
+                switch.address,
+                "--sites",
+                "mixed",
+                "--switch-weight",
+                "2",
+                join=(*sums, "--worker-weight", "3"),
+            ),
+            Case("--sites", "workers", INFOLD_SITES="mixed"),
+            Case(
+                "--sites",
+                "mixed",
+                "--switches",
+                "2",
+                "--switch-weight",
+                "3",
+                join=(*sums, "--worker-weight", "2"),
+            ),
+            Case("--sites", "mixed", "--racks", "2", join=sums),
+            Case("--plan", str(of_ranks), join=sums),
+        ):
             tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)
             if not case.options:
                 tests = (*tests, says_what_cannot_be_generated, logs_the_ranks_that_it_refuses)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Ctrl-C on commands at work: each must end soon, and not report success.
-Sends SIGTERM to switches at work: each must end in order. Sends both to ranks that wait for others
-with a deadline of an hour: each must leave at once, and say why.
+"""Presses Ctrl-C on running commands: each must end soon and not report success. Sends SIGTERM to
+running switches: each must end in order. Sends both signals to ranks that wait for others with a
+deadline of an hour: each must leave at once and say why.
 
 Usage: interrupt_test.py INFOLD
 """
@@ -16,22 +16,24 @@ import tempfile
 import threading
 import time
 
-# Each command prints on stderr or stdout that it is at work. Then the test interrupts it.
+# Each command prints something when it is at work. Then the test interrupts it.
 COMMANDS = (
     ("demo", "--steps", "5000"),
     ("sim", "--swarm", "10000000"),
     ("mix", "--scale", "1"),
     ("bench", "kernels", "--seconds", "60", "--place", "cache"),
 )
-# A command that ignores Ctrl-C runs for hours. A slow machine must not fail the test.
+# A command that ignores Ctrl-C runs for hours. The limit is long, so that a slow machine does not
+# fail the test.
 SECONDS = 100
 SWITCHES = 50
 
 
 def interrupt(binary, words, directory):
     """Returns what is wrong, or an empty string."""
-    process = subprocess.Popen([binary, *words], cwd=directory, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        [binary, *words], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     try:
         if not process.stdout.read(1):
             return "ended without output"
@@ -46,8 +48,8 @@ def interrupt(binary, words, directory):
 
 
 class Load:
-    """Connections that come and go at a switch, and processes beside it: more threads that could
-    take a signal, at more moments."""
+    """Connections that come and go at a switch, and processes beside it. They make more threads
+    that could take a signal, at more moments."""
 
     def __init__(self, port):
         self.port = port
@@ -67,19 +69,23 @@ class Load:
     def _connect(self):
         while not self.is_over.is_set():
             try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS) as peer:
-                    peer.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
+                with socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS) as client:
+                    client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
             except OSError:
                 pass  # The switch is ending.
 
 
 def terminate_switch(binary, moment):
-    """A switch must hear SIGTERM whenever it comes. Returns what is wrong, or an empty string."""
-    process = subprocess.Popen([binary, "switch", "--listen", "127.0.0.1:0", "--json"], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    """A switch must notice SIGTERM whenever it comes. Returns what is wrong, or an empty string."""
+    process = subprocess.Popen(
+        [binary, "switch", "--listen", "127.0.0.1:0", "--json"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     try:
-        control = json.loads(process.stdout.readline())["control"]
-        with Load(int(control.rpartition(":")[2])):
+        address = json.loads(process.stdout.readline())["join"]
+        with Load(int(address.rpartition(":")[2])):
             time.sleep(moment)
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=SECONDS)
@@ -97,11 +103,11 @@ def start(*words):
 
 
 class Switch:
-    """A switch, whose log can be waited for."""
+    """A switch whose log the test can wait for."""
 
     def __init__(self, binary):
         self.process = start(binary, "switch", "--listen", "127.0.0.1:0", "--json")
-        self.address = json.loads(self.process.stdout.readline())["control"]
+        self.address = json.loads(self.process.stdout.readline())["join"]
 
     def __enter__(self):
         return self
@@ -118,7 +124,7 @@ class Switch:
 
 
 def end_rank(rank, number):
-    """A rank that waits must leave. Returns what is wrong, or an empty string."""
+    """A waiting rank must leave after the signal. Returns what is wrong, or an empty string."""
     try:
         rank.send_signal(number)
         _, said = rank.communicate(timeout=SECONDS)
@@ -132,8 +138,19 @@ def end_rank(rank, number):
 
 
 def rank_words(binary, command, number, *where):
-    return (binary, *command, "--rank", str(number), "--world", "2", "--deadline", "3600",
-            "--shared-memory", "off", *where)
+    return (
+        binary,
+        *command,
+        "--rank",
+        str(number),
+        "--world",
+        "2",
+        "--deadline",
+        "3600",
+        "--shared-memory",
+        "off",
+        *where,
+    )
 
 
 def interrupt_joining(binary, command, number):
@@ -160,10 +177,12 @@ def interrupt_rendezvous(binary, command, number):
 
 
 def interrupt_call(binary, command, number):
-    """Interrupts a rank during a call, which waits for rank 1."""
+    """Interrupts a rank during a call that waits for rank 1."""
     with Switch(binary) as switch:
-        ranks = [start(*rank_words(binary, command, rank, "--switch", switch.address))
-                 for rank in range(2)]
+        ranks = [
+            start(*rank_words(binary, command, rank, "--switch", switch.address))
+            for rank in range(2)
+        ]
         try:
             ranks[0].stdout.readline()  # The rank has joined.
             ranks[1].send_signal(signal.SIGSTOP)
@@ -175,13 +194,17 @@ def interrupt_call(binary, command, number):
 
 def interrupt_ranks(binary):
     failures = 0
-    for command in (("bench", "allreduce", "--iterations", "1000000"),
-                    ("verify", "--rounds", "1000000")):
+    for command in (
+        ("bench", "allreduce", "--iterations", "1000000"),
+        ("verify", "--rounds", "1000000"),
+    ):
         for case in (interrupt_joining, interrupt_rendezvous, interrupt_call):
             for number in (signal.SIGTERM, signal.SIGINT):
                 problem = case(binary, command, number)
-                print(f"infold {' '.join(command)}, {case.__name__}, {number.name}: "
-                      f"{problem or 'ended'}")
+                print(
+                    f"infold {' '.join(command)}, {case.__name__}, {number.name}: "
+                    f"{problem or 'ended'}"
+                )
                 failures += problem != ""
     return failures
 

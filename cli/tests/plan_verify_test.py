@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures processors, then runs `infold plan --verify` in small, and presses Ctrl-C on it: no
-trace of its lab may stay.
+"""Measures processors, then runs `infold plan --verify` on small sums. At last it presses Ctrl-C
+and checks that nothing of the lab is left.
 
 Usage: plan_verify_test.py INFOLD
-A lab needs root; where it cannot be had, ends with status 77 and the reason.
+A lab needs root. Without one, the test ends with status 77 and the reason.
 """
 
 import json
@@ -15,50 +15,81 @@ import subprocess
 import sys
 import tempfile
 
-from lab_testing import NO_LAB, SECONDS, SKIPPED, check, namespaces
+from lab_testing import NO_LAB, SECONDS, SKIPPED, namespaces
+from mistakes import check
 
-PLAN = ("plan", "--verify", "--processors", "any", "--workers", "3", "--site", "switch", "--site",
-        "host:100M", "--site", "host:100M")
+PLAN = (
+    "plan",
+    "--verify",
+    "--processors",
+    "any",
+    "--workers",
+    "3",
+    "--site",
+    "switch",
+    "--site",
+    "host:100M",
+    "--site",
+    "host:100M",
+)
 SLOW = (*PLAN, "--link", "50M")
 
 
 def measures_processors(infold):
-    """Over loopback, without root; a plan made from the saved file says the same."""
+    """Measures over loopback, without root. A plan made from the saved file must give the same
+    times."""
     shared = ("--link", "none", "--site", "switch", "--shared-processors", "2", "--json")
     with tempfile.TemporaryDirectory() as folder:
         costs = str(pathlib.Path(folder) / "node.costs")
         said = []
         for words in (("measure", "--save-processors", costs), (costs,)):
-            result = subprocess.run([infold, "plan", "--processors", *words, *shared], check=False,
-                                    text=True, capture_output=True, timeout=SECONDS)
+            result = subprocess.run(
+                [infold, "plan", "--processors", *words, *shared],
+                check=False,
+                text=True,
+                capture_output=True,
+                timeout=SECONDS,
+            )
             check(result.returncode == 0, f"{words}: {result.returncode}: {result.stderr}")
             said.append([json.loads(line) for line in result.stdout.splitlines()])
         names = [line.split(" = ")[0] for line in pathlib.Path(costs).read_text().splitlines()[1:]]
     measured = said[0][0]
     check(len(names) == 7 and all(name in measured for name in names), f"{names}: {measured}")
-    # No processor works on a chunk in less than 10 ns, or takes a millisecond for it.
+    # No processor handles a chunk in less than 10 ns, or needs a millisecond for it.
     for party in ("rank", "site"):
         chunk_ns = measured[f"{party}_packet_ns"] + 352 * measured[f"{party}_element_ns"]
         check(10 < chunk_ns < 1e6, measured)
     times = [[line.get("time_ms", 0) for line in lines] for lines in (said[0][1:], said[1])]
-    check(all(abs(first - second) <= 0.01 * first for first, second in zip(*times)), times)
+    check(
+        all(abs(first - second) <= 0.01 * first for first, second in zip(*times, strict=True)),
+        times,
+    )
 
 
 def refuses(infold):
-    """Rates that no machine can shape, and options that contradict each other."""
+    """Asks for rates that no machine can shape, and for options that contradict each other."""
     for words, status, text in (
-            (("--link", "100G"), 1, "a machine shapes links of up to 1 Gbit/s"),
-            (("--link", "50M", "--dtype", "f16"), 2, "sums f32, f64 and i32"),
-            (("--link", "50M", "--frame-bytes", "38"), 2, "drop --frame-bytes")):
-        result = subprocess.run([infold, *PLAN, *words], check=False, text=True,
-                                capture_output=True, timeout=SECONDS)
-        check(result.returncode == status and text in result.stderr and not result.stdout,
-              f"{words}: status {result.returncode}: {result.stdout}{result.stderr}")
+        (("--link", "100G"), 1, "a machine shapes links of up to 1 Gbit/s"),
+        (("--link", "50M", "--dtype", "f16"), 2, "sums f32, f64 and i32"),
+        (("--link", "50M", "--frame-bytes", "38"), 2, "drop --frame-bytes"),
+    ):
+        result = subprocess.run(
+            [infold, *PLAN, *words], check=False, text=True, capture_output=True, timeout=SECONDS
+        )
+        check(
+            result.returncode == status and text in result.stderr and not result.stdout,
+            f"{words}: status {result.returncode}: {result.stdout}{result.stderr}",
+        )
 
 
 def measures(infold):
-    result = subprocess.run([infold, *SLOW, "--size", "200KB", "--json"], check=False, text=True,
-                            capture_output=True, timeout=SECONDS)
+    result = subprocess.run(
+        [infold, *SLOW, "--size", "200KB", "--json"],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
     if any(text in result.stderr for text in NO_LAB):
         print(result.stderr.strip().splitlines()[-1])
         sys.exit(SKIPPED)
@@ -71,15 +102,16 @@ def measures(infold):
         if name == "ring":
             check("not_measured" in each or each["measured_ms"] > 0, each)
             continue
-        # Links cannot be faster than their rate. A busy machine may make them slower.
+        # Links cannot be faster than their rate, but a busy machine may make them slower.
         check(0.8 < each["measured_over_predicted"] < 20, each)
     check(any(s.startswith("Measured: ") for s in lines[-1]["advice"]), lines[-1])
     check(not namespaces(), f"left behind: {namespaces()}")
 
 
 def stops(infold):
-    process = subprocess.Popen([infold, *SLOW, "--size", "20MB"], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [infold, *SLOW, "--size", "20MB"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         first = process.stderr.readline()
         check("measuring" in first, f"unexpected progress: {first}")

@@ -13,7 +13,7 @@
 
 namespace infold::cli {
 
-// All traces, each without a fault of its own. The error is of the first bad file.
+// Returns all traces, each checked on its own. An error describes the first bad file.
 tl::expected<std::vector<trace::NamedTrace>, std::string> read_traces(
     std::span<const std::string> files);
 

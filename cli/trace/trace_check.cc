@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold trace check: finds the faults of traces, of each file and of the set.
+// infold trace check: finds faults in single traces and in the set of them.
 
 #include "trace/trace_check.h"
 

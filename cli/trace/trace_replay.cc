@@ -3,7 +3,7 @@
 // infold trace replay: one rank that replays its trace over the network, and prints its step times
 // beside the recorded ones.
 
-#include "lab/replay/trace_replay.h"
+#include "study/measure/replay/trace_replay.h"
 
 #include <algorithm>
 #include <map>
@@ -16,8 +16,8 @@
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
 #include "cli/line/quantity.h"
-#include "lab/interrupt.h"
-#include "lab/measure/spread.h"
+#include "study/desk/interrupt.h"
+#include "study/measure/cost/spread.h"
 #include "trace/call_shape.h"
 #include "trace/trace_file.h"
 
@@ -45,12 +45,12 @@ class TraceReplay final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
-    const lab::InterruptStop stop(guard);
+    const desk::InterruptGuard guard;
+    const desk::InterruptStop stop(guard);
     const auto trace = trace::read(file_);
     if (!trace) return fail(output, trace.error());
     auto options = api::complete_from_environment(join_.join_options());
-    // JoinFlags words this error in terms of the command line.
+    // JoinFlags phrases this error in terms of the command line.
     if (!options) return fail(output, join_.join(stop.token(), wire_of(wire_)).error().message);
     if (const auto problem = find_problem(*trace, *options)) {
       return fail(output, file_ + ": " + *problem);
@@ -58,7 +58,7 @@ class TraceReplay final : public Command {
     if (const auto problem = join_groups(*trace, *options, stop.token())) {
       return fail(output, *problem);
     }
-    const auto replayed = lab::replay(
+    const auto replayed = measure::replay(
         *trace, [this](const std::string& group) -> Communicator& { return groups_.at(group); },
         {.seed = seed_, .wire = wire_of(wire_), .stop = stop.token()});
     if (!replayed) return fail(output, file_ + ": " + replayed.error());
@@ -110,9 +110,9 @@ class TraceReplay final : public Command {
     return ranks == 0 ? options.world : static_cast<int>(ranks);
   }
 
-  // Each group is a job, whose name has the group's: other ranks may have more groups. Without a
-  // switch, a group of all ranks is the job itself. All ranks join in the order of names, so that
-  // no two ranks wait for each other.
+  // Each group becomes a job whose name includes the group's, because other ranks may have other
+  // groups. Without a switch, the only group contains all ranks and is the job itself. All ranks
+  // join in the order of names, so that no two ranks wait for each other.
   std::optional<std::string> join_groups(const trace::Trace& trace, const JoinOptions& options,
                                          const std::stop_token& stop) {
     for (const std::string& name : trace::groups_of(trace)) {
@@ -138,10 +138,10 @@ class TraceReplay final : public Command {
     return std::nullopt;
   }
 
-  static void print(Output& output, int rank, const lab::ReplayReport& report) {
+  static void print(Output& output, int rank, const measure::ReplayReport& report) {
     std::vector<double> recorded;
     std::vector<double> replayed;
-    for (const lab::ReplayedStep& step : report.steps) {
+    for (const measure::ReplayedStep& step : report.steps) {
       recorded.push_back(static_cast<double>(step.recorded_ns));
       replayed.push_back(static_cast<double>(step.replayed_ns));
       output.object({{"event", "step"},
@@ -156,8 +156,8 @@ class TraceReplay final : public Command {
     output.text("  {:<12} {:>12} {:>12} {:>8}\n", "", "recorded ms", "replayed ms", "ratio");
     print_row(output, "whole run", recorded_ns, replayed_ns);
     if (!recorded.empty()) {
-      print_row(output, "median step", lab::spread_of(recorded).median,
-                lab::spread_of(replayed).median);
+      print_row(output, "median step", measure::spread_of(recorded).median,
+                measure::spread_of(replayed).median);
     }
     output.object({{"event", "result"},
                    {"rank", rank},

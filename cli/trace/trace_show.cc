@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold trace show: a trace in numbers.
+// infold trace show: summarises a trace in numbers.
 
 #include <algorithm>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 double ms(std::uint64_t us) { return static_cast<double>(us) / 1000; }
 
-// Mean bytes a second while the calls run; 0 if they took no time.
+// Returns the mean bytes per second while the calls run, or 0 if they took no time.
 double rate_of(const trace::CollectiveRow& row) {
   return row.us == 0 ? 0 : static_cast<double>(row.bytes) / static_cast<double>(row.us) * 1e6;
 }

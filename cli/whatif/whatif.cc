@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// infold whatif: predicts the steps of a recorded run on another network, for each place of sums.
-// whatif_options.cc turns the command line into settings, whatif_table.cc prints, and
-// whatif_picture.cc draws.
+// infold whatif: predicts the steps of a recorded run on another network, for each place where sums
+// could be made. whatif_options.cc turns the command line into settings, whatif_table.cc prints,
+// and whatif_picture.cc draws.
 
 #include <filesystem>
 #include <memory>
@@ -19,10 +19,10 @@
 #include "cli/whatif/whatif_options.h"
 #include "cli/whatif/whatif_picture.h"
 #include "cli/whatif/whatif_table.h"
-#include "lab/interrupt.h"
+#include "study/desk/interrupt.h"
+#include "study/whatif/interference.h"
 #include "trace/trace_file.h"
 #include "trace/views/perfetto.h"
-#include "whatif/interference.h"
 
 namespace infold::cli {
 namespace {
@@ -59,7 +59,7 @@ class WhatIf final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const lab::InterruptGuard guard;
+    const desk::InterruptGuard guard;
     if (const auto clash = find_clash()) return fail(output, *clash, ExitCode::kBadUsage);
     for (const std::string& file : outputs()) {
       if (const auto problem = find_unwritable(file)) return fail(output, *problem);
@@ -80,14 +80,14 @@ class WhatIf final : public Command {
       if (!fitted) return fail(output, fitted.error());
       interference = options_.interference = *fitted;
     }
-    options_.stop = [] { return lab::InterruptGuard::interrupted(); };
+    options_.stop = [] { return desk::InterruptGuard::interrupted(); };
     const Recorded recorded = recorded_of(*run);
     print_run(output, recorded, chosen_, questions->front().places.front().setting, interference);
     return answer(output, *run, recorded, *questions);
   }
 
  private:
-  // A file that would be read and written, or written twice.
+  // Finds a file that would be both read and written, or written twice.
   std::optional<std::string> find_clash() const {
     std::set<std::filesystem::path> used;
     for (const std::string& file : files_) used.insert(std::filesystem::weakly_canonical(file));
@@ -99,7 +99,8 @@ class WhatIf final : public Command {
     return std::nullopt;
   }
 
-  // Of the traces to write, as many as are read: enough to find a run that is read.
+  // Lists the files to write. Of the predicted traces it lists only as many as are read, which is
+  // enough to notice that the names are those of the run that is read.
   std::vector<std::string> outputs() const {
     std::vector<std::string> outputs = {svg_, perfetto_};
     for (std::size_t rank = 0; !traces_.empty() && rank < files_.size(); ++rank) {
@@ -135,7 +136,7 @@ class WhatIf final : public Command {
         if (!predicted) return fail(output, place.name + ": " + predicted.error());
         answers.push_back({place, each.value, answered, std::move(*predicted)});
         print_object(output, answers.back());
-        // Tables and pictures need the steps alone.
+        // Tables and pictures need only the steps.
         if (!writes_run()) answers.back().prediction.played = {};
       }
       ++answered;

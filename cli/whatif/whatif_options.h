@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the command line to the settings that infold whatif predicts.
+// Turns the command line into the settings that infold whatif predicts.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 #include <tl/expected.hpp>
 
 #include "cli/line/options.h"
-#include "whatif/setting.h"
+#include "study/whatif/setting.h"
 
 namespace infold::cli {
 
 struct NamedSetting {
-  std::string name;  // of the place, as "racks:4"
+  std::string name;  // the name of the place, such as "racks:4"
   whatif::Setting setting;
 };
 
-// The places for one value of what is swept.
+// The places to predict for one value of the swept option.
 struct PlaceQuestions {
   std::string value;  // as typed; empty: nothing is swept
   std::vector<NamedSetting> places;
@@ -29,16 +29,16 @@ struct PlaceQuestions {
 class WhatIfOptions {
  public:
   void declare(Options& options);
-  // One element without a sweep. The error is a sentence about the options.
+  // Returns a single element unless an option is swept. An error is a sentence about the options.
   tl::expected<std::vector<PlaceQuestions>, std::string> questions(
       std::uint64_t recorded_ranks) const;
-  // What is swept, such as "rate"; empty: nothing.
+  // Returns the swept option, such as "rate", or an empty text if nothing is swept.
   std::string swept() const;
 
  private:
   bool add_place(const std::string& typed);
-  // Sets one of the numbers that a sweep may change. Returns what is allowed if the text is no such
-  // number.
+  // Sets one of the numbers that a sweep may change. If the text is not such a number, returns what
+  // is allowed.
   static std::string set(whatif::Setting& setting, const std::string& name,
                          const std::string& typed);
   std::vector<NamedSetting> places_for(const whatif::Setting& setting) const;
@@ -46,7 +46,7 @@ class WhatIfOptions {
   whatif::Setting setting_;
   std::optional<std::uint16_t> ranks_;
   double rate_ = 0;
-  std::optional<double> rack_rate_;  // unset: as rate_
+  std::optional<double> rack_rate_;  // unset: the same as rate_
   double rtt_us_ = 50;
   std::string model_ = "packets";
   std::string wire_ = "automatic";

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/line/quantity.h"
-#include "lab/svg.h"
+#include "study/desk/svg.h"
 
 namespace infold::cli {
 namespace {
@@ -24,7 +24,7 @@ constexpr double kRow = 13;
 constexpr double kBarHeight = 10;
 constexpr double kGap = 16;  // between places
 constexpr std::size_t kRowsMax = 8;
-// Of a sweep's curves.
+// The area in which the curves of a sweep are drawn.
 constexpr double kPlotLeft = 88;
 constexpr double kPlotRight = 650;
 constexpr double kPlotTop = 78;
@@ -39,7 +39,7 @@ const char* style_of(Doing doing) {
   }
 }
 
-// The step of median length at rank 0, at all ranks.
+// Returns, for each rank, the step whose duration is the median at rank 0.
 std::vector<const Step*> typical_step(const whatif::Prediction& prediction) {
   std::vector<const Step*> by_length;
   for (const Step& each : prediction.steps.front()) by_length.push_back(&each);
@@ -68,7 +68,7 @@ double length_ms(const std::vector<const Step*>& ranks) {
   return static_cast<double>(end - begin_of(ranks)) / 1000;
 }
 
-std::string draw_rows(const lab::Scale& x, double top, const std::vector<const Step*>& ranks) {
+std::string draw_rows(const desk::Scale& x, double top, const std::vector<const Step*>& ranks) {
   const std::uint64_t begin = begin_of(ranks);
   std::string svg;
   for (const Step* each : ranks) {
@@ -76,8 +76,8 @@ std::string draw_rows(const lab::Scale& x, double top, const std::vector<const S
       const auto pixel = [&](std::uint64_t us) {
         return x.pixel(static_cast<double>(us - begin) / 1000);
       };
-      svg += lab::draw_bar({pixel(segment.from_us), top, pixel(segment.to_us), top + kBarHeight},
-                           style_of(segment.doing));
+      svg += desk::draw_bar({pixel(segment.from_us), top, pixel(segment.to_us), top + kBarHeight},
+                            style_of(segment.doing));
     }
     top += kRow;
   }
@@ -89,7 +89,7 @@ std::string links_of(const whatif::Setting& setting) {
   return "links of " + short_rate(setting.bits_per_second) + "bit/s";
 }
 
-// What does not change in a sweep.
+// Describes what does not change in a sweep.
 std::string unswept_text(const std::string& swept, const whatif::Setting& setting) {
   std::string text;
   if (swept != "ranks") text = fmt::format("{} ranks", setting.ranks);
@@ -99,7 +99,7 @@ std::string unswept_text(const std::string& swept, const whatif::Setting& settin
 
 bool is_rate(const std::string& swept) { return swept == "rate" || swept == "rack-rate"; }
 
-// A rate or a number, for an axis.
+// Returns the position on an axis of a rate or a number.
 double number_of(const std::string& swept, const std::string& value) {
   if (is_rate(swept)) return parse_rate(value).value_or(0);
   double number = 0;
@@ -107,9 +107,9 @@ double number_of(const std::string& swept, const std::string& value) {
   return number;
 }
 
-// The steps in milliseconds against what is swept.
+// The time of a step in milliseconds against the swept value.
 struct Curves {
-  std::vector<std::pair<std::string, lab::Points>> by_place;
+  std::vector<std::pair<std::string, desk::Points>> by_place;
   double least = 1e300;
   double most = 0;
   double x_least = 1e300;
@@ -121,7 +121,7 @@ Curves curves_of(const std::string& swept, std::span<const Answer> answers) {
   auto& by_place = curves.by_place;
   for (const Answer& each : answers) {
     const double x = number_of(swept, each.value);
-    if (is_rate(swept) && x == 0) continue;  // no limit, which has no place on the axis
+    if (is_rate(swept) && x == 0) continue;  // a rate without a limit has no place on the axis
     const double step_ms = each.prediction.split.step_us / 1000;
     auto curve = std::find_if(by_place.begin(), by_place.end(),
                               [&](const auto& known) { return known.first == each.place.name; });
@@ -136,14 +136,14 @@ Curves curves_of(const std::string& swept, std::span<const Answer> answers) {
   return curves;
 }
 
-lab::Panel panel_of(const Curves& curves, bool decades) {
+desk::Panel panel_of(const Curves& curves, bool decades) {
   if (!decades) {
-    return {lab::linear_scale(curves.x_most, kPlotLeft, kPlotRight),
-            lab::linear_scale(curves.most, kPlotBottom, kPlotTop)};
+    return {desk::linear_scale(curves.x_most, kPlotLeft, kPlotRight),
+            desk::linear_scale(curves.most, kPlotBottom, kPlotTop)};
   }
   return {
-      lab::decade_scale(curves.x_least, curves.x_most, kPlotLeft, kPlotRight),
-      lab::decade_scale(curves.least, std::max(curves.most, curves.least), kPlotBottom, kPlotTop)};
+      desk::decade_scale(curves.x_least, curves.x_most, kPlotLeft, kPlotRight),
+      desk::decade_scale(curves.least, std::max(curves.most, curves.least), kPlotBottom, kPlotTop)};
 }
 
 }  // namespace
@@ -163,61 +163,61 @@ std::string draw_steps(std::span<const Answer> answers) {
   const std::string subtitle =
       fmt::format("{} ranks, {}; a row for each rank{}", setting.ranks, links_of(setting),
                   setting.ranks > kRowsMax ? ", the first ones" : "");
-  lab::Picture picture;
+  desk::Picture picture;
   picture.height = height + 80;
   picture.description = "Time lines of a training step for each place of sums";
   picture.title = "A training step, by the place of its sums";
   picture.subtitle = subtitle;
   picture.footer = kFooter;
   picture.left = 24;
-  std::string svg = lab::begin_picture(picture);
-  const lab::Scale x = lab::linear_scale(most, kLeft, kRight);
-  const lab::Panel panel{x, {0, 1, height - kGap, kTop}};
+  std::string svg = desk::begin_picture(picture);
+  const desk::Scale x = desk::linear_scale(most, kLeft, kRight);
+  const desk::Panel panel{x, {0, 1, height - kGap, kTop}};
   double top = kTop;
   for (const auto& [name, ranks] : panels) {
     const double middle = top + kRow * static_cast<double>(ranks.size()) / 2;
-    svg += lab::draw_label(kLeft - 10, middle + 4, name) + draw_rows(x, top, ranks);
+    svg += desk::draw_label(kLeft - 10, middle + 4, name) + draw_rows(x, top, ranks);
     top += kRow * static_cast<double>(ranks.size()) + kGap;
   }
-  svg += lab::draw_x_axis(panel, lab::ticks_of(x), "milliseconds");
+  svg += desk::draw_x_axis(panel, desk::ticks_of(x), "milliseconds");
   const std::vector<std::pair<Doing, const char*>> legend = {
       {Doing::computes, "computes"},
       {Doing::communicates, "communicates, with no compute"},
       {Doing::waits, "waits for other ranks"}};
   double left = kLeft;
   for (const auto& [doing, text] : legend) {
-    svg += lab::draw_bar({left, 74, left + 14, 84}, style_of(doing));
-    svg += lab::draw_text(left + 20, 84, text);
+    svg += desk::draw_bar({left, 74, left + 14, 84}, style_of(doing));
+    svg += desk::draw_text(left + 20, 84, text);
     left += 60 + 6.6 * static_cast<double>(std::string_view(text).size());
   }
-  return svg + std::string(lab::kSvgEnd);
+  return svg + std::string(desk::kSvgEnd);
 }
 
 std::string draw_sweep(const std::string& swept, std::span<const Answer> answers) {
   const Curves curves = curves_of(swept, answers);
   const bool decades = is_rate(swept) && curves.x_most > curves.x_least;
-  const lab::Panel panel = panel_of(curves, decades);
-  std::vector<lab::Tick> ticks = lab::ticks_of(panel.x);
+  const desk::Panel panel = panel_of(curves, decades);
+  std::vector<desk::Tick> ticks = desk::ticks_of(panel.x);
   if (decades) {
-    for (lab::Tick& tick : ticks) tick.label = short_rate(tick.value);
+    for (desk::Tick& tick : ticks) tick.label = short_rate(tick.value);
   }
-  lab::Picture picture;
+  desk::Picture picture;
   picture.height = 520;
   picture.title = fmt::format("Time of a training step against {}", swept);
   picture.description = picture.title;
   picture.subtitle = unswept_text(swept, answers.front().place.setting);
   picture.footer = kFooter;
-  std::string svg = lab::begin_picture(picture) +
-                    lab::draw_y_axis(panel, lab::ticks_of(panel.y), "milliseconds") +
-                    lab::draw_x_axis(panel, ticks, swept);
-  std::vector<lab::LegendEntry> legend;
+  std::string svg = desk::begin_picture(picture) +
+                    desk::draw_y_axis(panel, desk::ticks_of(panel.y), "milliseconds") +
+                    desk::draw_x_axis(panel, ticks, swept);
+  std::vector<desk::LegendEntry> legend;
   for (const auto& [name, points] : curves.by_place) {
-    const std::string style = fmt::format("series-{}", legend.size() % lab::kSeriesStyles);
-    svg += lab::draw_curve(panel, style, points) + lab::draw_marks(panel, style, points);
+    const std::string style = fmt::format("series-{}", legend.size() % desk::kSeriesStyles);
+    svg += desk::draw_curve(panel, style, points) + desk::draw_marks(panel, style, points);
     legend.push_back({style, name});
   }
-  return svg + lab::draw_legend(kPlotRight + 4, kPlotTop + 14, 180, legend) +
-         std::string(lab::kSvgEnd);
+  return svg + desk::draw_legend(kPlotRight + 4, kPlotTop + 14, 180, legend) +
+         std::string(desk::kSvgEnd);
 }
 
 }  // namespace infold::cli

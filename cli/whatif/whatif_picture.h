@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pictures of predictions, as SVG. Pure.
+// Draws predictions as SVG. The functions are pure.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace infold::cli {
 
-// The time lines of one step, a panel for each place and a row for each rank.
+// Draws the timeline of one step, with a panel for each place and a row for each rank.
 std::string draw_steps(std::span<const Answer> answers);
 
-// The time of a step against what is swept, a curve for each place.
+// Draws the time of a step against the swept value, with a curve for each place.
 std::string draw_sweep(const std::string& swept, std::span<const Answer> answers);
 
 }  // namespace infold::cli

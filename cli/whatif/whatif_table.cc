@@ -15,7 +15,7 @@ namespace {
 using whatif::Place;
 using whatif::Split;
 
-// Differences up to this count as none: the model is not more precise.
+// Smaller differences are treated as none, because the model is not more precise than this.
 constexpr double kSame = 0.05;
 
 double ms(double us) { return us / 1000; }

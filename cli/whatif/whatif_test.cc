@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests infold whatif as a person types it: its output, and what it refuses.
+// Tests infold whatif as a person would use it: its output, and what it refuses.
 
 #include <filesystem>
 #include <fstream>
@@ -41,7 +41,7 @@ struct Outcome {
   }
 };
 
-// Two ranks compute 1 ms and sum 100 KB, in a folder of their own.
+// A folder with traces of two ranks, which compute for 1 ms and sum 100 KB.
 class WhatIfCommand : public testing::Test {
  protected:
   WhatIfCommand() {
@@ -169,7 +169,7 @@ TEST_F(WhatIfCommand, FindsFilesThatItCannotWriteBeforeItPredicts) {
     EXPECT_THAT(outcome.log, HasSubstr(": No such file"));
     EXPECT_EQ(outcome.out, "");
   }
-  // A run that fails later leaves no empty file.
+  // A run that fails later must not leave an empty file.
   EXPECT_EQ(whatif({"--place", "racks:2", "--svg", file("a.svg")}).code, ExitCode::kFailed);
   EXPECT_FALSE(std::filesystem::exists(file("a.svg")));
 }

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of digits, as a display of seven segments shows them: shifted, turned, slanted, with
-other pens, and with noise. They are drawn as they are needed."""
+"""Pictures of digits, as a display with seven segments shows them: shifted, turned, slanted, drawn
+with other pens, and with noise. Each picture is drawn when it is needed."""
 
 import torch
 
 SIDE = 24
 NOISE = 0.2
 
-# Ends of the segments. A digit is 2 wide and 4 high.
-_SEGMENTS = {"a": ((-1, -2), (1, -2)), "b": ((1, -2), (1, 0)), "c": ((1, 0), (1, 2)),
-             "d": ((-1, 2), (1, 2)), "e": ((-1, 0), (-1, 2)), "f": ((-1, -2), (-1, 0)),
-             "g": ((-1, 0), (1, 0))}
+# The ends of the segments. A digit is 2 wide and 4 high.
+_SEGMENTS = {
+    "a": ((-1, -2), (1, -2)),
+    "b": ((1, -2), (1, 0)),
+    "c": ((1, 0), (1, 2)),
+    "d": ((-1, 2), (1, 2)),
+    "e": ((-1, 0), (-1, 2)),
+    "f": ((-1, -2), (-1, 0)),
+    "g": ((-1, 0), (1, 0)),
+}
 _DIGITS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abcdfg")
 _IS_ON = torch.tensor([[segment in digit for segment in _SEGMENTS] for digit in _DIGITS])
 
 
 def draw(digits, generator, wildness=0.4):
-    """A row of SIDE x SIDE numbers for each digit: 0 is paper, 1 is ink."""
+    """Returns a row of SIDE x SIDE numbers for each digit: 0 is paper, 1 is ink."""
     count = len(digits)
 
     def between(low, high):
@@ -30,7 +36,7 @@ def draw(digits, generator, wildness=0.4):
     x, y = x * angle.cos() + y * angle.sin(), y * angle.cos() - x * angle.sin()
     x = x + wildness * between(-0.4, 0.4) * y
     width, height, pen = between(2.2, 4.2), between(2.6, 4.2), between(1.2, 2.0)
-    # The distance from each pixel to the nearest segment that is on.
+    # This is the distance from each pixel to the nearest segment that is on.
     distance = torch.full((count, SIDE * SIDE), float(SIDE))
     for number, ((x0, y0), (x1, y1)) in enumerate(_SEGMENTS.values()):
         x1, y1 = x1 - x0, y1 - y0
@@ -44,7 +50,7 @@ def draw(digits, generator, wildness=0.4):
 
 
 def batch(size, generator, wildness=0.4):
-    """Pictures, and the digits on them."""
+    """Returns pictures, and the digits on them."""
     digits = torch.randint(10, (size,), generator=generator)
     return draw(digits, generator, wildness), digits
 

@@ -7,12 +7,13 @@ from torch.nn import functional
 import infold
 
 MEMORY = "residual"  # or "none": forget what was not sent
-BIAS = "contractive"  # what is known of the error; docs/compression.md has the words
+BIAS = "contractive"  # what is known of the error; docs/compression.md explains the words
 BITS = 2 ** torch.arange(8, dtype=torch.uint8)
 
 
 class Mine(infold.compress.Compressor):
-    """A sign for each number, eight in a byte, and one size for all of them: the mean magnitude."""
+    """Sends a sign for each number, eight in a byte, and one size for all of them: the mean
+    magnitude."""
 
     def compress(self, tensor, name):
         numbers = tensor.flatten()
@@ -22,5 +23,5 @@ class Mine(infold.compress.Compressor):
 
     def decompress(self, tensors, context):
         packed, size = tensors
-        signs = (packed[:, None] & BITS != 0).flatten()[:context.numel()]
+        signs = (packed[:, None] & BITS != 0).flatten()[: context.numel()]
         return size * (2 * signs.float() - 1).view(context)

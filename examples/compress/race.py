@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a model until it is right often enough, and tells what that took. Time and bytes of the
-tests do not count."""
+"""Trains a model until it gives enough right answers, and reports what that took. Time and bytes of
+the tests do not count."""
 
 import dataclasses
 import pathlib
@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
-import training  # noqa: E402
+import training
 
 
 @dataclasses.dataclass
@@ -27,8 +27,9 @@ class Rules:
 
 @dataclasses.dataclass
 class Job:
-    """What a rank trains. `batches` gives inputs and labels; `loss_of` takes outputs and labels.
-    `count_right` returns the right answers among this rank's tests, and the number of tests."""
+    """What a rank trains. `batches` yields inputs and labels; `loss_of` takes outputs and labels.
+    `count_right` returns the number of right answers among this rank's tests, and the number of
+    tests."""
 
     model: torch.nn.Module
     optimizer: torch.optim.Optimizer
@@ -45,8 +46,8 @@ def step(job):
 
 
 def run(job, rules):
-    """A dict for each test, the same at all ranks: step, seconds and megabytes so far, as rank 0
-    has them, and the accuracy. Megabytes are those that arrive at rank 0's host."""
+    """Yields a dict for each test, which is the same at all ranks: the step, rank 0's seconds and
+    megabytes so far, and the accuracy. Megabytes are those that arrive at rank 0's host."""
     seconds, megabytes, steps = 0.0, 0.0, 0
     while True:
         accuracy, seconds, megabytes = _agreed(job, seconds, megabytes)
@@ -63,7 +64,7 @@ def run(job, rules):
 
 
 def accuracy(job):
-    """The share of right answers of all ranks."""
+    """Returns the share of right answers over all ranks."""
     return _agreed(job, 0, 0)[0]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Races ways in which gradients travel: a model learns to read digits over links of 100 Mbit/s,
-until it reads nine of ten. Your own compressor, examples/compress/mine.py, comes last. Takes 3 to 4
-minutes and needs root."""
+"""Races several ways for gradients to travel: a model learns to read digits over links of 100
+Mbit/s, until it reads nine of ten. Your own compressor, examples/compress/mine.py, comes last.
+Takes 3 to 4 minutes and needs root."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ import lab_job
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAM = "examples/compress/train.py"
-# The names are those of train.py.
+# The names of train.py.
 TITLES = {
     "f32": "f32",
     "bfp16": "bfp16",
@@ -30,16 +30,25 @@ TITLES = {
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example compress", description=__doc__)
-    parser.add_argument("--ways", default=",".join(TITLES),
-                        help=f"which ways race, in this order (default {','.join(TITLES)})")
-    parser.add_argument("--mine", default=str(HERE / "mine.py"),
-                        help="the file with your compressor (default examples/compress/mine.py)")
+    parser.add_argument(
+        "--ways",
+        default=",".join(TITLES),
+        help=f"which ways race, in this order (default {','.join(TITLES)})",
+    )
+    parser.add_argument(
+        "--mine",
+        default=str(HERE / "mine.py"),
+        help="the file with your compressor (default examples/compress/mine.py)",
+    )
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
     parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--goal", type=float, default=0.9, help="share of digits read right")
     parser.add_argument("--seconds", type=float, default=40, help="limit for each way")
-    parser.add_argument("--out", default="example-compress.png",
-                        help="the picture; the same is drawn as an SVG beside it")
+    parser.add_argument(
+        "--out",
+        default="example-compress.png",
+        help="the picture; the same is drawn as an SVG beside it",
+    )
     options = parser.parse_args()
     options.ways = options.ways.split(",")
     for way in options.ways:
@@ -51,7 +60,7 @@ def parse():
 
 
 def examine(options):
-    """A compressor that cannot work is refused before the race."""
+    """Refuses a compressor that cannot work before the race begins."""
     import own  # --help works without torch
 
     try:
@@ -60,8 +69,10 @@ def examine(options):
         own.make_hook(module)
     except own.Refused as refused:
         sys.exit(f"your compressor: {refused}")
-    print(f"your compressor sends {bits:.2f} bits for each number of 32, and loses {error:.0%} of "
-          "a random gradient's square")
+    print(
+        f"your compressor sends {bits:.2f} bits for each number of 32, and loses {error:.0%} of "
+        "a random gradient's square"
+    )
 
 
 class Scores:
@@ -74,28 +85,46 @@ class Scores:
         tests = self.of.setdefault(test["way"], [])
         before = max((each["accuracy"] for each in tests), default=0)
         tests.append(test)
-        # One line for each tenth.
+        # Prints one line for each tenth of accuracy.
         if int(10 * test["accuracy"]) > int(10 * before) and test["step"]:
-            print(f"  {TITLES[test['way']]}: {test['accuracy']:.0%} after {test['seconds']:.1f} s "
-                  f"and {test['megabytes']:.1f} MB", flush=True)
+            print(
+                f"  {TITLES[test['way']]}: {test['accuracy']:.0%} after {test['seconds']:.1f} s "
+                f"and {test['megabytes']:.1f} MB",
+                flush=True,
+            )
 
     def show(self, goal):
         for way, tests in self.of.items():
             last = tests[-1]
-            print(json.dumps({"way": way, "reached": last["accuracy"] >= goal,
-                              "accuracy": round(last["accuracy"], 3), "steps": last["step"],
-                              "seconds": round(last["seconds"], 2),
-                              "megabytes": round(last["megabytes"], 2)}))
+            print(
+                json.dumps(
+                    {
+                        "way": way,
+                        "reached": last["accuracy"] >= goal,
+                        "accuracy": round(last["accuracy"], 3),
+                        "steps": last["step"],
+                        "seconds": round(last["seconds"], 2),
+                        "megabytes": round(last["megabytes"], 2),
+                    }
+                )
+            )
 
 
 def race(options, scores):
-    words = ["--ways", ",".join(options.ways), "--goal", str(options.goal),
-             "--seconds", str(options.seconds)]
+    words = [
+        "--ways",
+        ",".join(options.ways),
+        "--goal",
+        str(options.goal),
+        "--seconds",
+        str(options.seconds),
+    ]
     if "mine" in options.ways:
         words += ["--mine", str(pathlib.Path(options.mine).resolve())]
     with lab_job.lab(options.world, options.rate), lab_job.switch() as address:
-        lab_job.train(options.world, *words, program=PROGRAM, on_step=scores.add,
-                      INFOLD_SWITCHES=address)
+        lab_job.train(
+            options.world, *words, program=PROGRAM, on_step=scores.add, INFOLD_SWITCHES=address
+        )
 
 
 def main():
@@ -105,8 +134,10 @@ def main():
     lab_job.need_root()
     if "mine" in options.ways:
         examine(options)
-    print(f"{options.world} hosts, links of {options.rate}; each way trains until it reads "
-          f"{options.goal:.0%} of the digits, for {options.seconds:g} s at most:")
+    print(
+        f"{options.world} hosts, links of {options.rate}; each way trains until it reads "
+        f"{options.goal:.0%} of the digits, for {options.seconds:g} s at most:"
+    )
     scores = Scores()
     code = 0
     try:
@@ -114,7 +145,7 @@ def main():
     except RuntimeError as error:
         print(f"the race ended early: {error}", file=sys.stderr)
         code = 1
-    except subprocess.CalledProcessError:  # the lab has told why
+    except subprocess.CalledProcessError:  # the lab has printed the reason
         code = 1
     except KeyboardInterrupt:
         code = 130
@@ -122,9 +153,13 @@ def main():
     ways = [(TITLES[way], tests) for way, tests in scores.of.items() if len(tests) > 1]
     if ways:
         for path in {options.out, str(pathlib.Path(options.out).with_suffix(".svg"))}:
-            pictures.draw_race(path, f"{options.world} hosts, links of {options.rate}: how soon a "
-                               "model reads digits, and what arrives at each host", ways,
-                               options.goal)
+            pictures.draw_race(
+                path,
+                f"{options.world} hosts, links of {options.rate}: how soon a "
+                "model reads digits, and what arrives at each host",
+                ways,
+                options.goal,
+            )
     return code
 
 

@@ -18,14 +18,14 @@ from torch.nn.parallel import DistributedDataParallel
 import infold
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import digits  # noqa: E402
-import own  # noqa: E402
-import race  # noqa: E402
+import digits
+import own
+import race
 
-RATE = 0.05  # of learning
-TESTS = 256  # of each rank
+RATE = 0.05  # the learning rate
+TESTS = 256  # at each rank
 
-# What each way registers with a DistributedDataParallel.
+# The hook that each way registers with a DistributedDataParallel.
 HOOKS = {
     "f32": None,
     "bfp16": infold.hooks.wire("bfp16"),
@@ -50,10 +50,13 @@ def parse():
 
 
 def make_model(width):
-    """740 thousand parameters, which are 3 MB of gradients in each step."""
+    """Makes 740 thousand parameters, which are 3 MB of gradients in each step."""
     torch.manual_seed(1)
-    layers = [nn.Linear(digits.SIDE**2, width), nn.Linear(width, width // 2),
-              nn.Linear(width // 2, 10)]
+    layers = [
+        nn.Linear(digits.SIDE**2, width),
+        nn.Linear(width, width // 2),
+        nn.Linear(width // 2, 10),
+    ]
     for layer in layers:
         nn.init.kaiming_normal_(layer.weight)
     return nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
@@ -67,11 +70,12 @@ def make_job(hook, options):
     pictures, labels = digits.batch(TESTS, torch.Generator().manual_seed(1000 + rank))
     return race.Job(
         model=model,
-        # Without momentum, so that memories are the only thing that remembers.
+        # There is no momentum, so nothing but the compressors' memories remembers past gradients.
         optimizer=torch.optim.SGD(model.parameters(), lr=RATE),
         loss_of=nn.functional.cross_entropy,
         batches=digits.batches(options.batch, seed=100 + rank),
-        count_right=lambda: ((model.module(pictures).argmax(1) == labels).sum().item(), TESTS))
+        count_right=lambda: ((model.module(pictures).argmax(1) == labels).sum().item(), TESTS),
+    )
 
 
 def main():
@@ -87,7 +91,7 @@ def main():
             for numbers in race.run(make_job(hooks[way], options), rules):
                 if dist.get_rank() == 0:
                     print(json.dumps({"way": way, **numbers}), flush=True)
-        except RuntimeError as error:  # has the line of a compressor that failed
+        except RuntimeError as error:  # the message has the line of a compressor that failed
             sys.exit(f"rank {dist.get_rank()}, {way}: {error}")
     dist.barrier()
     dist.destroy_process_group()

@@ -22,7 +22,7 @@ struct Point {
   float x, y;
 };
 
-// Points near y = 3 x - 1, for x from -1 to 1; other points at each rank.
+// Returns points near y = 3 x - 1, for x from -1 to 1. Each rank has different points.
 std::vector<Point> points_of(int rank) {
   std::vector<Point> points(kPoints);
   for (int i = 0; i < kPoints; ++i) {
@@ -48,7 +48,7 @@ int main() {
 
   float slope = 0, offset = 0;
   for (int step = 0; step < kSteps; ++step) {
-    // The loss over this rank's points, and its derivatives by slope and offset.
+    // These are the loss over this rank's points, and its derivatives by slope and offset.
     std::vector<float> mean = {0, 0, 0};
     for (const Point& point : points) {
       const float miss = slope * point.x + offset - point.y;
@@ -56,7 +56,8 @@ int main() {
       mean[1] += 2 * miss * point.x / kPoints;
       mean[2] += 2 * miss / kPoints;
     }
-    // The average over all ranks. The call returns at once, and wait() waits for the network.
+    // Computes the average over all ranks. The call returns at once, and wait() waits for the
+    // network.
     infold::Handle sum = communicator.all_reduce(mean, {.reduction = infold::Reduction::average});
     if (const auto done = sum.wait(); !done) return fail(done.error());
     slope -= kRate * mean[1];

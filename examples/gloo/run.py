@@ -27,14 +27,25 @@ def main():
     lab_job.need_root()
     print(f"{options.world} hosts, links of {options.rate}, PyTorch's Gloo backend:")
     with lab_job.lab(options.world, options.rate):
-        result = lab_job.train(options.world, "--backend", "gloo", "--steps", str(options.steps),
-                               on_step=lab_job.show_step("gloo"))
+        result = lab_job.train(
+            options.world,
+            "--backend",
+            "gloo",
+            "--steps",
+            str(options.steps),
+            on_step=lab_job.show_step("gloo"),
+        )
     whole, computing = result["step_s"], result["compute_s"]
     megabytes = result["gradient_bytes"] / 1e6
-    print(f"a step takes {whole:.2f} s: {computing:.2f} s of computing, and "
-          f"{1 - computing / whole:.0%} of the step is waiting for {megabytes:.0f} MB of gradients")
-    pictures.draw_bars(options.out, f"{options.world} ranks, {options.rate} links, "
-              f"{megabytes:.0f} MB of gradients a step", [("Gloo's ring", computing, whole)])
+    print(
+        f"a step takes {whole:.2f} s: {computing:.2f} s of computing, and "
+        f"{1 - computing / whole:.0%} of the step is waiting for {megabytes:.0f} MB of gradients"
+    )
+    pictures.draw_bars(
+        options.out,
+        f"{options.world} ranks, {options.rate} links, {megabytes:.0f} MB of gradients a step",
+        [("Gloo's ring", computing, whole)],
+    )
 
 
 if __name__ == "__main__":

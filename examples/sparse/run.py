@@ -26,8 +26,9 @@ def parse():
     parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
-    parser.add_argument("--rounds", type=int, default=1,
-                        help="how often each way is measured, in turn")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="how often each way is measured, in turn"
+    )
     parser.add_argument("--out", default="example-sparse.png", help="the picture")
     return parser.parse_args()
 
@@ -42,15 +43,28 @@ def main():
     import pictures  # --help works without matplotlib
 
     lab_job.need_root()
-    results = lab_job.measure(ways(WAYS, options.steps, options.batch), options.world,
-                              options.rate, options.rounds, program=PROGRAM)
+    results = lab_job.measure(
+        ways(WAYS, options.steps, options.batch),
+        options.world,
+        options.rate,
+        options.rounds,
+        program=PROGRAM,
+    )
     lab_job.compare(results, options.world, options.rate)
     megabytes = results["Gloo"]["gradient_bytes"] / 1e6
     pictures.draw_bars(
-        options.out, f"{options.world} ranks, {options.rate} links, {megabytes:.0f} MB of "
+        options.out,
+        f"{options.world} ranks, {options.rate} links, {megabytes:.0f} MB of "
         "gradients a step, nearly all zeros",
-        [(f"{name}\n{each['received_bytes'] / 1e6:.1f} MB arrive", each["compute_s"],
-          each["step_s"]) for name, each in results.items()])
+        [
+            (
+                f"{name}\n{each['received_bytes'] / 1e6:.1f} MB arrive",
+                each["compute_s"],
+                each["step_s"],
+            )
+            for name, each in results.items()
+        ],
+    )
 
 
 if __name__ == "__main__":

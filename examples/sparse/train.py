@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a job that trains a recommender, which predicts clicks on offers. Nearly all of its
-parameters are rows of a table with a row for each thing, and a step uses few rows.
+parameters are in a table with a row for each thing, and a step uses few rows.
 
-Only the name of the backend is infold's and, with --hook, one line for a hook. training.py
+Only the name of the backend and, with --hook, one line for a hook come from infold. training.py
 describes the output of rank 0.
 """
 
@@ -16,19 +16,23 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import training  # noqa: E402
+import training
 
-FIELDS = 26  # of a sample: person, offer, place, browser, ...
-WIDTH = 32  # of a row
+FIELDS = 26  # in a sample: person, offer, place, browser, ...
+WIDTH = 32  # numbers in a row
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="gloo", choices=["gloo", "infold"])
-    parser.add_argument("--sparse", action="store_true",
-                        help="gradients of the table are sparse tensors of the used rows")
-    parser.add_argument("--hook", action="store_true",
-                        help="infold's hook chooses the layout of each gradient")
+    parser.add_argument(
+        "--sparse",
+        action="store_true",
+        help="gradients of the table are sparse tensors of the used rows",
+    )
+    parser.add_argument(
+        "--hook", action="store_true", help="infold's hook chooses the layout of each gradient"
+    )
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
     parser.add_argument("--rows", type=int, default=1 << 13, help="rows of each field")
@@ -44,8 +48,8 @@ class Recommender(nn.Module):
         self.table = nn.Embedding(FIELDS * rows, WIDTH, sparse=sparse)
         nn.init.normal_(self.table.weight, std=0.03)
         self.network = nn.Sequential(
-            nn.Linear(FIELDS * WIDTH, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(),
-            nn.Linear(32, 1))
+            nn.Linear(FIELDS * WIDTH, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 1)
+        )
 
     def forward(self, ids):
         rows = self.table(ids)
@@ -54,14 +58,14 @@ class Recommender(nn.Module):
 
 
 def make_model(rows, sparse):
-    """The same at all ranks."""
+    """Makes the same model at all ranks."""
     torch.manual_seed(1)
     return Recommender(rows, sparse)
 
 
 def batches(rank, size, rows):
-    """Samples in which few things occur often and most rarely (Zipf's law). Each thing makes a
-    click more or less likely."""
+    """Yields samples in which a few things occur often and most rarely (Zipf's law). Each thing
+    makes a click more or less likely."""
     generator = torch.Generator().manual_seed(100 + rank)
     taste = torch.randn(FIELDS * rows, generator=torch.Generator().manual_seed(7))
     often = (1 / torch.arange(1, rows + 1)).cumsum(0)
@@ -83,9 +87,14 @@ def main():
     if options.hook:
         model.register_comm_hook(None, infold.hooks.layout("automatic"))
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    training.train(model, optimizer, nn.functional.binary_cross_entropy_with_logits,
-                   batches(dist.get_rank(), options.batch, options.rows), options.steps,
-                   backend=options.backend)
+    training.train(
+        model,
+        optimizer,
+        nn.functional.binary_cross_entropy_with_logits,
+        batches(dist.get_rank(), options.batch, options.rows),
+        options.steps,
+        backend=options.backend,
+    )
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts tensors to the bytes of a chunk's body and back: integers, and f32 in block formats or
-native."""
+"""Converts tensors to the bytes of a chunk's body and back. It knows integers, and f32 in block
+formats or native."""
 
 import math
 import struct
@@ -9,13 +9,20 @@ BLOCK = 32
 BIAS = 120
 CODE_MAX = 255
 WIDTHS = {"bfp8": 8, "bfp16": 16, "bfp32": 32}
-LETTERS = {"i8": "b", "i32": "i", "i64": "q", "bfp8": "b", "bfp16": "h", "bfp32": "i",
-           "native": "f"}
+LETTERS = {
+    "i8": "b",
+    "i32": "i",
+    "i64": "q",
+    "bfp8": "b",
+    "bfp16": "h",
+    "bfp32": "i",
+    "native": "f",
+}
 FLOAT_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 def code_bytes(elements):
-    """One byte a block, padded to a multiple of 4 (R-023)."""
+    """One byte per block, padded to a multiple of 4 (R-023)."""
     blocks = -(-elements // BLOCK)
     return -(-blocks // 4) * 4
 
@@ -31,8 +38,8 @@ def spread(wire_format, world):
 
 
 def encode_block(numbers, width, floor):
-    """The code, the mantissas, and whether one is special (R-026, R-028). The code is at least
-    `floor` (R-034)."""
+    """Returns the code, the mantissas, and whether a number is special (R-026, R-028). The code is
+    at least `floor` (R-034)."""
     limit = 2 ** (width - 1) - 2
     largest = max((abs(x) for x in numbers if math.isfinite(x)), default=0)
     code = 0
@@ -53,13 +60,14 @@ def encode_block(numbers, width, floor):
 
 
 def encode(wire_format, values, floors=None):
-    """The body of an ADD, and whether it has special values."""
+    """Returns the body of an ADD, and whether it has special values."""
     if wire_format not in WIDTHS:
         return struct.pack(f"<{len(values)}{LETTERS[wire_format]}", *values), False
     codes, mantissas, specials = [], [], False
     for block, first in enumerate(range(0, len(values), BLOCK)):
-        code, some, special = encode_block(values[first:first + BLOCK], WIDTHS[wire_format],
-                                           floors[block] if floors else 0)
+        code, some, special = encode_block(
+            values[first : first + BLOCK], WIDTHS[wire_format], floors[block] if floors else 0
+        )
         codes.append(code)
         mantissas += some
         specials |= special
@@ -68,7 +76,7 @@ def encode(wire_format, values, floors=None):
 
 
 def to_f32(number):
-    """Rounds once, to nearest. Numbers beyond the largest become infinities, as in IEEE 754."""
+    """Rounds once, to nearest. Numbers beyond the largest one become infinities, as in IEEE 754."""
     try:
         return struct.unpack("<f", struct.pack("<f", number))[0]
     except OverflowError:
@@ -76,7 +84,7 @@ def to_f32(number):
 
 
 def decode(wire_format, body, elements, has_specials):
-    """The numbers of a RESULT (R-029)."""
+    """Returns the numbers of a RESULT (R-029)."""
     letter = LETTERS[wire_format]
     if wire_format not in WIDTHS:
         return list(struct.unpack(f"<{elements}{letter}", body))
@@ -86,8 +94,7 @@ def decode(wire_format, body, elements, has_specials):
     for i, mantissa in enumerate(numbers):
         code = body[i // BLOCK]
         if has_specials and abs(mantissa) > limit:
-            numbers[i] = (math.nan if mantissa == -limit - 2 else
-                          math.copysign(math.inf, mantissa))
+            numbers[i] = math.nan if mantissa == -limit - 2 else math.copysign(math.inf, mantissa)
         elif code == 0:
             numbers[i] = 0.0
         else:

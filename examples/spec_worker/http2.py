@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of HTTP/2 (RFC 9113) that one gRPC stream needs: it sends and receives messages.
 
-Header blocks are sent as literals. Received ones are not decoded, because a worker needs only the
-end of the stream. One thread owns a Call.
+Header blocks are sent as literals. Received header blocks are not decoded, because a worker needs
+only the end of the stream. One thread owns a Call.
 """
 
 import select
@@ -12,7 +12,8 @@ import time
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = (
-    range(10))
+    range(10)
+)
 END_STREAM = ACK = 0x1
 END_HEADERS = 0x4
 PADDED = 0x8
@@ -22,23 +23,31 @@ STREAM = 1
 
 
 def frame(kind, flags, stream, payload=b""):
-    return (struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) +
-            payload)
+    return struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, stream) + payload
 
 
 def literal(name, value):
-    """A literal header without indexing and Huffman coding. Both texts are below 127 bytes."""
+    """Returns a literal header without indexing and Huffman coding. Both texts are shorter than 127
+    bytes."""
     return b"".join((b"\0", bytes([len(name)]), name.encode(), bytes([len(value)]), value.encode()))
 
 
 def request_headers(path, authority):
-    return b"".join(literal(*pair) for pair in (
-        (":method", "POST"), (":scheme", "http"), (":path", path), (":authority", authority),
-        ("content-type", "application/grpc"), ("te", "trailers")))
+    return b"".join(
+        literal(*pair)
+        for pair in (
+            (":method", "POST"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", authority),
+            ("content-type", "application/grpc"),
+            ("te", "trailers"),
+        )
+    )
 
 
 def grpc_message(content):
-    """The flag for no compression, the length and the bytes."""
+    """Returns the flag for no compression, the length and the bytes."""
     return struct.pack("!BI", 0, len(content)) + content
 
 
@@ -47,7 +56,7 @@ class Closed(Exception):
 
 
 class Call:
-    """One bidirectional gRPC stream on a TCP connection of its own."""
+    """One bidirectional gRPC stream, with its own TCP connection."""
 
     def __init__(self, address, path, timeout_s, source=None):
         self.socket = socket.create_connection(address, timeout_s, source)
@@ -57,14 +66,18 @@ class Call:
         self._body = b""
         self._messages = []
         self.socket.sendall(
-            PREFACE + frame(SETTINGS, 0, 0) +
-            frame(HEADERS, END_HEADERS, STREAM, request_headers(path, "%s:%d" % address[:2])))
+            PREFACE
+            + frame(SETTINGS, 0, 0)
+            + frame(
+                HEADERS, END_HEADERS, STREAM, request_headers(path, "{}:{}".format(*address[:2]))
+            )
+        )
 
     def fileno(self):
         return self.socket.fileno()
 
     def send(self, content):
-        """Sends a message far smaller than the first window of 65,535 bytes."""
+        """Sends a message, which is far smaller than the first window of 65,535 bytes."""
         self.socket.sendall(frame(DATA, 0, STREAM, grpc_message(content)))
 
     def end(self):
@@ -75,7 +88,8 @@ class Call:
         self.socket.close()
 
     def receive(self, timeout_s):
-        """The next message; None if none arrives in time. Raises Closed after the last one."""
+        """Returns the next message, or None if none arrives in time. Raises Closed after the last
+        one."""
         until = time.monotonic() + timeout_s
         while not self._messages:
             if self.closed:
@@ -102,8 +116,8 @@ class Call:
             kind, flags, stream = struct.unpack_from("!BBI", self._bytes, 3)
             if len(self._bytes) < FRAME_HEADER_BYTES + length:
                 return
-            payload = self._bytes[FRAME_HEADER_BYTES:FRAME_HEADER_BYTES + length]
-            self._bytes = self._bytes[FRAME_HEADER_BYTES + length:]
+            payload = self._bytes[FRAME_HEADER_BYTES : FRAME_HEADER_BYTES + length]
+            self._bytes = self._bytes[FRAME_HEADER_BYTES + length :]
             self._handle(kind, flags, stream, payload)
 
     def _handle(self, kind, flags, stream, payload):
@@ -125,10 +139,11 @@ class Call:
     def _take_data(self, flags, payload):
         if payload:  # restores the windows of the stream and the connection
             credit = struct.pack("!I", len(payload))
-            self.socket.sendall(frame(WINDOW_UPDATE, 0, 0, credit) +
-                                frame(WINDOW_UPDATE, 0, STREAM, credit))
+            self.socket.sendall(
+                frame(WINDOW_UPDATE, 0, 0, credit) + frame(WINDOW_UPDATE, 0, STREAM, credit)
+            )
         if flags & PADDED:
-            payload = payload[1:len(payload) - payload[0]]
+            payload = payload[1 : len(payload) - payload[0]]
         self._body += payload
         while len(self._body) >= 5:
             compressed, length = struct.unpack_from("!BI", self._body)
@@ -136,5 +151,5 @@ class Call:
                 raise Closed("a compressed or too long message")
             if len(self._body) < 5 + length:
                 return
-            self._messages.append(self._body[5:5 + length])
-            self._body = self._body[5 + length:]
+            self._messages.append(self._body[5 : 5 + length])
+            self._body = self._body[5 + length :]

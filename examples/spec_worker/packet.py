@@ -11,8 +11,7 @@ ADD, SKIP, PARTIAL, OVERRANGE, QUERY, ABORT = range(1, 7)
 RESULT, REALIGN, PENDING, ABORTED = range(8, 12)
 TO_WORKERS = (RESULT, REALIGN, PENDING, ABORTED)
 ALL_REDUCE, SUM = 0, 0
-FORMATS = {"i8": 0, "i16": 1, "i32": 2, "i64": 3, "bfp8": 4, "bfp16": 5, "bfp32": 6,
-           "native": 7}
+FORMATS = {"i8": 0, "i16": 1, "i32": 2, "i64": 3, "bfp8": 4, "bfp16": 5, "bfp32": 6, "native": 7}
 TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}
 LEFT, DEADLINE_PASSED, ELSEWHERE = 4, 2, 5  # reasons of R-080
 MASK = 0xFFFFFFFF
@@ -20,7 +19,8 @@ MASK = 0xFFFFFFFF
 # The header bytes on which all packets of a chunk agree (R-012).
 Signature = collections.namedtuple("Signature", "elements type_format collective_reduction shape")
 Packet = collections.namedtuple(
-    "Packet", "kind flags worker job slot epoch round signature contributors weight digest body")
+    "Packet", "kind flags worker job slot epoch round signature contributors weight digest body"
+)
 
 
 def digest(rank):
@@ -32,40 +32,87 @@ def digest(rank):
 
 
 def signature_of(data_type, wire_format, elements, shape):
-    return Signature(elements, TYPES[data_type] << 4 | FORMATS[wire_format],
-                     ALL_REDUCE << 4 | SUM, shape & MASK)
+    return Signature(
+        elements, TYPES[data_type] << 4 | FORMATS[wire_format], ALL_REDUCE << 4 | SUM, shape & MASK
+    )
 
 
 def pack(packet):
-    return HEADER.pack(MAGIC, VERSION << 4 | packet.kind, packet.flags, packet.worker, packet.job,
-                       packet.slot, packet.epoch, packet.round, *packet.signature,
-                       packet.contributors, packet.weight, packet.digest) + packet.body
+    return (
+        HEADER.pack(
+            MAGIC,
+            VERSION << 4 | packet.kind,
+            packet.flags,
+            packet.worker,
+            packet.job,
+            packet.slot,
+            packet.epoch,
+            packet.round,
+            *packet.signature,
+            packet.contributors,
+            packet.weight,
+            packet.digest,
+        )
+        + packet.body
+    )
 
 
 def parse(datagram):
-    """The packet, or None if a worker must drop it (R-004). Readers of bodies check the bodies."""
+    """Returns the packet, or None if a worker must drop it (R-004). Those who read bodies check
+    them."""
     if len(datagram) < HEADER.size:
         return None
-    (magic, kind, flags, worker, job, slot, epoch, number, *signature, contributors, weight,
-     check) = HEADER.unpack_from(datagram)
+    (
+        magic,
+        kind,
+        flags,
+        worker,
+        job,
+        slot,
+        epoch,
+        number,
+        *signature,
+        contributors,
+        weight,
+        check,
+    ) = HEADER.unpack_from(datagram)
     if magic != MAGIC or kind >> 4 != VERSION or kind & 15 not in TO_WORKERS or flags & TAGGED:
         return None
-    return Packet(kind & 15, flags, worker, job, slot, epoch, number, Signature(*signature),
-                  contributors, weight, check, datagram[HEADER.size:])
+    return Packet(
+        kind & 15,
+        flags,
+        worker,
+        job,
+        slot,
+        epoch,
+        number,
+        Signature(*signature),
+        contributors,
+        weight,
+        check,
+        datagram[HEADER.size :],
+    )
 
 
 def missing_ranks(heard, world):
-    """The ranks that a PENDING names in either form (R-065), or None if it is malformed."""
+    """Returns the ranks that a PENDING names in either form (R-065), or None if it is malformed."""
     if heard.flags & BITS:
         if len(heard.body) != 4 * -(-world // 32):
             return None
-        named = {8 * at + bit for at, byte in enumerate(heard.body) for bit in range(8)
-                 if byte >> bit & 1}
+        named = {
+            8 * at + bit
+            for at, byte in enumerate(heard.body)
+            for bit in range(8)
+            if byte >> bit & 1
+        }
     else:
         if len(heard.body) % 4 or len(heard.body) > 8 * 4:
             return None
-        named = {rank for first, count in struct.iter_unpack("!HH", heard.body)
-                 for rank in range(first, first + count)}
+        named = {
+            rank
+            for first, count in struct.iter_unpack("!HH", heard.body)
+            for rank in range(first, first + count)
+        }
     return named if max(named, default=0) < world else None
 
 
@@ -74,7 +121,7 @@ def abort_body(reason, rank, other):
 
 
 def ending(body):
-    """Reason, rank and other of an ABORTED, or None if it is malformed."""
+    """Returns the reason, rank and other of an ABORTED, or None if it is malformed."""
     if len(body) != 24:
         return None
     return struct.unpack_from("!HHH", body)

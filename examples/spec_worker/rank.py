@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank written from spec/protocol.md alone. With the same options, it makes the calls of `infold
-bench allreduce --check`, so it can be any rank of such a job.
+"""A rank that was written from spec/protocol.md alone. With the same options, it makes the calls of
+`infold bench allreduce --check`, so it can be any rank of such a job.
 """
 
 import argparse
@@ -11,14 +11,14 @@ import sys
 import time
 
 import blocks
-import control
+import joining
 import packet
 from worker import JobAborted, Terms, Worker
 
 DATAGRAM_BYTES_MAX = 1472  # UDP over IPv4 at MTU 1500
 SMALL_SLOTS, BULK_SLOTS = 64, 448
 PROBE, PROBES, PROBE_WAIT_S = b"\xf0", 40, 0.025  # R-017; lost probes are sent again
-FAREWELLS = 20  # how often a rank says that it leaves while no site confirms it
+FAREWELLS = 20  # how often a rank says that it leaves if no site confirms it
 
 
 def host_and_port(text):
@@ -31,8 +31,9 @@ def weights_of(joined):
 
 
 def readiness(joined):
-    """This rank shares no memory, verifies nothing, and orders the sites as others do (J-021)."""
-    order = control.site_order(joined["job"], joined["epoch"], weights_of(joined))
+    """This rank does not share memory, verifies nothing, and orders the sites as others do
+    (J-021)."""
+    order = joining.site_order(joined["job"], joined["epoch"], weights_of(joined))
     return {"site_order": order, "verifies": 0}
 
 
@@ -42,11 +43,19 @@ class Rank:
     def __init__(self, switch, job, rank, world, timeout_s=10.0):
         self.timeout_s = timeout_s
         self.host, port = host_and_port(switch)
-        self.member = control.Member((self.host, port), timeout_s)
-        self.member.send(hello={
-            "protocol_version": control.PROTOCOL_VERSION, "job": job, "rank": rank, "world": world,
-            "datagram_bytes_max": DATAGRAM_BYTES_MAX, "small_slots": SMALL_SLOTS,
-            "bulk_slots": BULK_SLOTS, "patience_ms": int(1000 * timeout_s)})
+        self.member = joining.Member((self.host, port), timeout_s)
+        self.member.send(
+            hello={
+                "protocol_version": joining.PROTOCOL_VERSION,
+                "job": job,
+                "rank": rank,
+                "world": world,
+                "datagram_bytes_max": DATAGRAM_BYTES_MAX,
+                "small_slots": SMALL_SLOTS,
+                "bulk_slots": BULK_SLOTS,
+                "patience_ms": int(1000 * timeout_s),
+            }
+        )
         joined = self.member.expect("joined", timeout_s)
         self.sockets = [self._connect(site["address"]) for site in joined["sites"]]
         for site in self.sockets:
@@ -57,13 +66,22 @@ class Rank:
 
     def _terms(self, joined, groups, rank, world):
         return Terms(
-            job=joined["job"], epoch=joined["epoch"], world=world, rank=rank,
-            workers=[control.worker_number(rank, groups, joined["racks"], site["at_rank"])
-                     for site in joined["sites"]],
-            small_slots=joined["small_slots"], bulk_slots=joined["bulk_slots"],
-            weights=weights_of(joined), elements_max=joined["elements_max"],
+            job=joined["job"],
+            epoch=joined["epoch"],
+            world=world,
+            rank=rank,
+            workers=[
+                joining.worker_number(rank, groups, joined["racks"], site["at_rank"])
+                for site in joined["sites"]
+            ],
+            small_slots=joined["small_slots"],
+            bulk_slots=joined["bulk_slots"],
+            weights=weights_of(joined),
+            elements_max=joined["elements_max"],
             datagram_bytes_max=joined["datagram_bytes_max"],
-            has_trees=bool(groups or joined["racks"]), formats=joined["formats"])
+            has_trees=bool(groups or joined["racks"]),
+            formats=joined["formats"],
+        )
 
     def _probe(self, site, longest):
         """Ends joining unless packets of both sizes come back (J-020)."""
@@ -73,12 +91,13 @@ class Rank:
                 if select.select([site], [], [], PROBE_WAIT_S)[0]:
                     break
             else:
-                raise control.JobEnded(f"packets of {size} bytes do not come back")
+                raise joining.JobEnded(f"packets of {size} bytes do not come back")
 
     def _connect(self, address):
         host, port = host_and_port(address)
-        family, _, _, _, where = socket.getaddrinfo(host or self.host, port,
-                                                    type=socket.SOCK_DGRAM)[0]
+        family, _, _, _, where = socket.getaddrinfo(
+            host or self.host, port, type=socket.SOCK_DGRAM
+        )[0]
         site = socket.socket(family, socket.SOCK_DGRAM)
         site.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         site.connect(where)
@@ -86,7 +105,7 @@ class Rank:
         return site
 
     def all_reduce(self, values, data_type, wire_format):
-        """The sum of the values that all ranks pass to the same call."""
+        """Returns the sum of the values that all ranks pass to the same call."""
         return self.finish(self.worker.submit(values, data_type, wire_format))
 
     def finish(self, tensor):
@@ -101,7 +120,7 @@ class Rank:
         return tensor.result
 
     def step(self, until):
-        """Sends what is due, then waits for packets, the control plane or the next repeat."""
+        """Sends what is due, then waits for packets, the join server or the next repeat."""
         self._send(self.worker.advance(time.monotonic()))
         wait_s = max(0, min(self.worker.next_due(), until) - time.monotonic())
         ready, _, _ = select.select([*self.sockets, self.member.call], [], [], wait_s)
@@ -116,14 +135,14 @@ class Rank:
             try:
                 self.sockets[site].send(datagram)
             except OSError:
-                pass  # like a lost packet: it is sent again
+                pass  # as if the packet were lost: it is sent again
 
     def _receive(self, site, site_socket):
         while True:
             try:
                 datagram = site_socket.recv(1 << 16)
             except ConnectionRefusedError:
-                continue  # about an earlier packet; the control plane tells if a site is lost
+                continue  # belongs to an earlier packet; the join server reports a lost site
             except BlockingIOError:
                 return
             self.worker.receive(site, datagram, time.monotonic())
@@ -146,7 +165,7 @@ class Rank:
 
 
 def bench_values(elements, rank, data_type):
-    """The values of `infold bench allreduce`."""
+    """Returns the values of `infold bench allreduce`."""
     number = float if data_type == "f32" else int
     return [number((i * 7 + rank * 13) % 1021 - 510) for i in range(elements)]
 
@@ -170,7 +189,7 @@ def main():
         for _ in range(calls):
             total = rank.all_reduce(values, options.dtype, wire_format)
         ranks = [bench_values(elements, other, options.dtype) for other in range(options.world)]
-        is_right = total == [sum(each) for each in zip(*ranks)]
+        is_right = total == [sum(each) for each in zip(*ranks, strict=True)]
         print(f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
     rank.leave()
     return 0

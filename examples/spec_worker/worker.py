@@ -7,24 +7,26 @@ import collections
 
 import blocks
 import packet
-from packet import ADD, ABORT, ABORTED, PENDING, QUERY, REALIGN, RESULT, SKIP
+from packet import ABORT, ABORTED, ADD, PENDING, QUERY, REALIGN, RESULT, SKIP
 
-GRANULES = {"bfp8": 32, "bfp16": 32, "bfp32": 32}  # for all others 16 (R-021)
+GRANULES = {"bfp8": 32, "bfp16": 32, "bfp32": 32}  # 16 for all others (R-021)
 CHUNK_BYTES_MAX = 8192
 PAIRS_MAX = 12  # R-042
-IN_FLIGHT_MAX = 64  # chunks of a stream
-WAIT_FIRST_S, WAIT_MOST_S, WAIT_FOR_PEERS_S = 0.004, 0.02, 0.2
+IN_FLIGHT_MAX = 64  # chunks in each stream
+WAIT_FIRST_S, WAIT_MOST_S, WAIT_FOR_RANKS_S = 0.004, 0.02, 0.2
 
 # The terms of a job, from joining: job, epoch, world, rank, this rank's worker number at each site,
-# slots of both streams there, the sites' weights, the limits of a chunk, whether partial sums come
-# from trees, and the formats that all sites sum.
+# the slots of both streams there, the sites' weights, the limits of a chunk, whether partial sums
+# come from trees, and the formats that all sites sum.
 Terms = collections.namedtuple(
-    "Terms", "job epoch world rank workers small_slots bulk_slots weights elements_max "
-    "datagram_bytes_max has_trees formats")
+    "Terms",
+    "job epoch world rank workers small_slots bulk_slots weights elements_max "
+    "datagram_bytes_max has_trees formats",
+)
 
 
 def partial_bytes(wire_format, elements):
-    """The largest body of R-042, or that of R-051 with special values."""
+    """Returns the largest body of R-042, or of R-051 with special values."""
     if wire_format == "native":
         pairs = min(PAIRS_MAX, elements)
         return 8 + 8 * elements + -(-2 * pairs // 8) * 8 + 8 * pairs
@@ -43,14 +45,17 @@ def chunk_elements(terms, wire_format):
         codes = blocks.code_bytes(more) if wire_format in blocks.WIDTHS else 0
         body = blocks.body_bytes(wire_format, more)
         largest = max(body, partial_bytes(wire_format, more) if terms.has_trees else 0)
-        if (more > terms.elements_max or body - codes > CHUNK_BYTES_MAX or
-                packet.HEADER.size + largest > terms.datagram_bytes_max):
+        if (
+            more > terms.elements_max
+            or body - codes > CHUNK_BYTES_MAX
+            or packet.HEADER.size + largest > terms.datagram_bytes_max
+        ):
             return count
         count = more
 
 
 class JobAborted(Exception):
-    """The job is over for all ranks. Has the reason, rank and other of R-080."""
+    """The job is over for all ranks. The error has the reason, rank and other of R-080."""
 
 
 class Tensor:
@@ -77,7 +82,7 @@ class Chunk:
 
 
 class Stream:
-    """Chunks in the order of calls, which gives each its site and slot (R-071)."""
+    """Chunks in the order of calls, which gives each chunk its site and slot (R-071)."""
 
     def __init__(self, first_slot, slots, weights):
         self.first_slot, self.slots, self.weights = first_slot, slots, weights
@@ -87,7 +92,7 @@ class Stream:
         self.in_flight = 0
 
     def add(self, chunk):
-        self.credit = [have + earns for have, earns in zip(self.credit, self.weights)]
+        self.credit = [have + earns for have, earns in zip(self.credit, self.weights, strict=True)]
         chunk.site = self.credit.index(max(self.credit))
         self.credit[chunk.site] -= sum(self.weights)
         chunk.slot = self.first_slot + self.numbered[chunk.site] % self.slots
@@ -101,10 +106,12 @@ class Worker:
     def __init__(self, terms):
         self.terms = terms
         weights = terms.weights
-        self.streams = (Stream(0, terms.small_slots, weights),
-                        Stream(terms.small_slots, terms.bulk_slots, weights))
-        self.rounds = {}  # of each slot of a site: the last round
-        self.active = {}  # of each slot of a site: its chunk
+        self.streams = (
+            Stream(0, terms.small_slots, weights),
+            Stream(terms.small_slots, terms.bulk_slots, weights),
+        )
+        self.rounds = {}  # for each slot of a site: the last round
+        self.active = {}  # for each slot of a site: its chunk
         self.ended = None
         self.outgoing = []
         self.digest_of_all = sum(map(packet.digest, range(terms.world))) & packet.MASK
@@ -132,7 +139,8 @@ class Worker:
         return tensor
 
     def advance(self, now):
-        """Begins chunks whose turn it is, and repeats lost ones. Gives packets as (site, bytes)."""
+        """Begins chunks whose turn it is, and repeats lost ones. Returns packets as (site,
+        bytes)."""
         if not self.ended:
             for stream in self.streams:
                 self._begin_chunks(stream, now)
@@ -146,7 +154,7 @@ class Worker:
         return min((chunk.due for chunk in self.active.values()), default=float("inf"))
 
     def missed(self):
-        """Whether some chunk has no answer yet."""
+        """Returns whether some chunk has no answer yet."""
         return bool(self.active)
 
     def receive(self, site, datagram, now):
@@ -157,8 +165,12 @@ class Worker:
             self._hear_end(heard)
             return
         chunk = self.active.get((site, heard.slot))
-        if (chunk is None or self.ended or heard.round != chunk.round or
-                heard.signature != chunk.signature):
+        if (
+            chunk is None
+            or self.ended
+            or heard.round != chunk.round
+            or heard.signature != chunk.signature
+        ):
             return
         if heard.kind == RESULT:
             self._take_result(chunk, heard)
@@ -168,33 +180,53 @@ class Worker:
             self._hear_pending(chunk, heard, now)
 
     def abort(self, reason, other=0):
-        """Packets that tell each site that the job is over for this rank (R-080, R-083)."""
+        """Returns packets that tell each site that the job is over for this rank (R-080, R-083)."""
         terms = self.terms
         body = packet.abort_body(reason, terms.rank, other)
-        return [(site, packet.pack(packet.Packet(
-            ABORT, 0, worker, terms.job, 0, terms.epoch, 0, packet.Signature(0, 0, 0, 0), 0, 0, 0,
-            body))) for site, worker in enumerate(terms.workers)]
+        return [
+            (
+                site,
+                packet.pack(
+                    packet.Packet(
+                        ABORT,
+                        0,
+                        worker,
+                        terms.job,
+                        0,
+                        terms.epoch,
+                        0,
+                        packet.Signature(0, 0, 0, 0),
+                        0,
+                        0,
+                        0,
+                        body,
+                    )
+                ),
+            )
+            for site, worker in enumerate(terms.workers)
+        ]
 
     def _begin_chunks(self, stream, now):
         while stream.waiting and stream.in_flight < IN_FLIGHT_MAX:
             place = (stream.waiting[0].site, stream.waiting[0].slot)
             if place in self.active:
-                return  # R-070; the chunks behind it wait too
+                return  # R-070; the chunks behind it also wait
             chunk = stream.waiting.popleft()
             stream.in_flight += 1
             self.active[place] = chunk
             self._contribute(chunk, now)
 
     def _contribute(self, chunk, now):
-        """The chunk as the next round of its slot."""
+        """Sends the chunk as the next round of its slot."""
         place = (chunk.site, chunk.slot)
         self.rounds[place] = chunk.round = self.rounds.get(place, 0) + 1 & packet.MASK
         if chunk.signature.elements == 0:
             chunk.contribution = self._packet(SKIP, chunk)
         else:
             tensor, last = chunk.tensor, chunk.first + chunk.signature.elements
-            body, specials = blocks.encode(tensor.wire_format, tensor.values[chunk.first:last],
-                                           chunk.floors)
+            body, specials = blocks.encode(
+                tensor.wire_format, tensor.values[chunk.first : last], chunk.floors
+            )
             chunk.contribution = self._packet(ADD, chunk, packet.SPECIALS if specials else 0, body)
         chunk.wait_s = WAIT_FIRST_S
         chunk.asks_next = True
@@ -204,13 +236,25 @@ class Worker:
     def _packet(self, kind, chunk, flags=0, body=b""):
         terms = self.terms
         adds = kind == ADD
-        return packet.pack(packet.Packet(
-            kind, flags, terms.workers[chunk.site], terms.job, chunk.slot, terms.epoch,
-            chunk.round, chunk.signature, int(adds), int(adds),
-            packet.digest(terms.rank) if adds else 0, body))
+        return packet.pack(
+            packet.Packet(
+                kind,
+                flags,
+                terms.workers[chunk.site],
+                terms.job,
+                chunk.slot,
+                terms.epoch,
+                chunk.round,
+                chunk.signature,
+                int(adds),
+                int(adds),
+                packet.digest(terms.rank) if adds else 0,
+                body,
+            )
+        )
 
     def _repeat(self, chunk, now):
-        """Sends a QUERY and the contribution in turn (R-074)."""
+        """Sends a QUERY and the contribution alternately (R-074)."""
         asked = self._packet(QUERY, chunk) if chunk.asks_next else chunk.contribution
         chunk.asks_next = not chunk.asks_next
         chunk.wait_s = max(chunk.wait_s, min(2 * chunk.wait_s, WAIT_MOST_S))
@@ -224,7 +268,7 @@ class Worker:
         if self.terms.rank in missing:
             self.outgoing.append((chunk.site, chunk.contribution))
         else:  # another rank is late, and more queries do not help
-            chunk.wait_s = min(2 * chunk.wait_s, WAIT_FOR_PEERS_S)
+            chunk.wait_s = min(2 * chunk.wait_s, WAIT_FOR_RANKS_S)
         chunk.due = now + chunk.wait_s
 
     def _realign(self, chunk, heard, now):
@@ -240,11 +284,15 @@ class Worker:
         elements, tensor = chunk.signature.elements, chunk.tensor
         expected = (self.terms.world, self.digest_of_all) if elements else (0, 0)
         size = blocks.body_bytes(tensor.wire_format, elements)
-        if ((heard.contributors, heard.digest) != expected or len(heard.body) != size or
-                heard.flags & (packet.PARTIAL_FLAG | packet.SPARSE)):
+        if (
+            (heard.contributors, heard.digest) != expected
+            or len(heard.body) != size
+            or heard.flags & (packet.PARTIAL_FLAG | packet.SPARSE)
+        ):
             return  # R-073; a SPARSE result answers only ranks that sent SPARSE (R-019)
-        tensor.result[chunk.first:chunk.first + elements] = blocks.decode(
-            tensor.wire_format, heard.body, elements, heard.flags & packet.SPECIALS)
+        tensor.result[chunk.first : chunk.first + elements] = blocks.decode(
+            tensor.wire_format, heard.body, elements, heard.flags & packet.SPECIALS
+        )
         tensor.chunks_left -= 1
         del self.active[chunk.site, chunk.slot]
         self.streams[chunk.slot >= self.terms.small_slots].in_flight -= 1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the training job of `./dev example gloo` with Gloo and with a switch that sums the
-gradients, on the same links, in turn. Takes a few minutes and needs root."""
+"""Runs the training job of `./dev example gloo` in turn with Gloo and with a switch that sums the
+gradients, on the same links. Takes a few minutes and needs root."""
 
 import argparse
 import pathlib
@@ -22,14 +22,16 @@ def parse():
     parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
     parser.add_argument("--rate", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--rounds", type=int, default=1,
-                        help="how often each way is measured, in turn")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="how often each way is measured, in turn"
+    )
     parser.add_argument("--out", default="example-switch.png", help="the picture")
     return parser.parse_args()
 
 
 def wire_seconds(gradient_bytes, rate):
-    """Seconds that a link needs for a step's gradients; None for links without a rate."""
+    """Returns the seconds that a link needs for a step's gradients, or None for links without a
+    rate."""
     bits_per_second = quantity.rate_or_none(rate)
     return 8 * gradient_bytes / (bits_per_second * PAYLOAD_SHARE) if bits_per_second else None
 
@@ -40,18 +42,27 @@ def main():
 
     lab_job.need_root()
     steps = ["--steps", str(options.steps)]
-    results = lab_job.measure({
-        "Gloo's ring": (["--backend", "gloo", *steps], {}),
-        "infold": (["--backend", "infold", *steps], {}),
-        "infold, bfp16": (["--backend", "infold", "--wire", "bfp16", *steps], {}),
-    }, options.world, options.rate, options.rounds)
+    results = lab_job.measure(
+        {
+            "Gloo's ring": (["--backend", "gloo", *steps], {}),
+            "infold": (["--backend", "infold", *steps], {}),
+            "infold, bfp16": (["--backend", "infold", "--wire", "bfp16", *steps], {}),
+        },
+        options.world,
+        options.rate,
+        options.rounds,
+    )
     lab_job.compare(results, options.world, options.rate)
     gradient_bytes = results["Gloo's ring"]["gradient_bytes"]
     bound = wire_seconds(gradient_bytes, options.rate)
-    pictures.draw_bars(options.out, f"{options.world} ranks, {options.rate} links, "
-              f"{gradient_bytes / 1e6:.0f} MB of gradients a step",
-              [(name, each["compute_s"], each["step_s"]) for name, each in results.items()],
-              bound, "all gradients once over a link, in 32 bits")
+    pictures.draw_bars(
+        options.out,
+        f"{options.world} ranks, {options.rate} links, "
+        f"{gradient_bytes / 1e6:.0f} MB of gradients a step",
+        [(name, each["compute_s"], each["step_s"]) for name, each in results.items()],
+        bound,
+        "all gradients once over a link, in 32 bits",
+    )
 
 
 if __name__ == "__main__":

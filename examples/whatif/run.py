@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Would a switch help a cluster that you do not have? Trains one rank of a job on this machine,
 while infold emulate plays the others, and records it. Then predicts the step on the cluster's
-network. Takes a minute, and needs no root."""
+network. Takes a minute and needs no root."""
 
 import argparse
 import contextlib
@@ -28,8 +28,12 @@ def parse():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--width", type=int, default=2048, help="width of the model's layers")
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
-    parser.add_argument("--out", default="whatif", metavar="PREFIX",
-                        help="first part of the names of the trace and the pictures")
+    parser.add_argument(
+        "--out",
+        default="whatif",
+        metavar="PREFIX",
+        help="first part of the names of the trace and the pictures",
+    )
     options = parser.parse_args()
     if not 2 <= options.world <= 64:
         parser.error("--world is from 2 to 64")
@@ -43,10 +47,24 @@ def free_port():
 
 @contextlib.contextmanager
 def emulator(world):
-    """Plays the switch and all ranks but the first. Gives the address to join at."""
+    """Plays the switch and all ranks but the first. Yields the address to join at."""
     process = subprocess.Popen(
-        [INFOLD, "emulate", "--listen", "127.0.0.1:0", "--ranks", str(world), "--real", "1",
-         "--json", "--log-level", "error"], stdout=subprocess.PIPE, text=True)
+        [
+            INFOLD,
+            "emulate",
+            "--listen",
+            "127.0.0.1:0",
+            "--ranks",
+            str(world),
+            "--real",
+            "1",
+            "--json",
+            "--log-level",
+            "error",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         line = process.stdout.readline()
         if not line:
@@ -58,20 +76,50 @@ def emulator(world):
 
 
 def record(options):
-    """One rank trains, and its trace becomes OUT.0.et."""
+    """Trains one rank, whose trace becomes OUT.0.et."""
     with emulator(options.world) as address:
-        variables = {"INFOLD_SWITCHES": address, "INFOLD_REAL_RANKS": "1", "RANK": "0",
-                     "WORLD_SIZE": str(options.world), "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": str(free_port()), "TORCH_CPP_LOG_LEVEL": "ERROR"}
-        subprocess.run([sys.executable, str(ROOT / "examples" / "train.py"), "--backend", "infold",
-                        "--steps", str(options.steps), "--width", str(options.width), "--batch",
-                        str(options.batch), "--record", options.out], check=True, timeout=LIMIT_S,
-                       stdout=subprocess.DEVNULL, env=os.environ | variables)
+        variables = {
+            "INFOLD_SWITCHES": address,
+            "INFOLD_REAL_RANKS": "1",
+            "RANK": "0",
+            "WORLD_SIZE": str(options.world),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+            "TORCH_CPP_LOG_LEVEL": "ERROR",
+        }
+        subprocess.run(
+            [
+                sys.executable,
+                str(ROOT / "examples" / "train.py"),
+                "--backend",
+                "infold",
+                "--steps",
+                str(options.steps),
+                "--width",
+                str(options.width),
+                "--batch",
+                str(options.batch),
+                "--record",
+                options.out,
+            ],
+            check=True,
+            timeout=LIMIT_S,
+            stdout=subprocess.DEVNULL,
+            env=os.environ | variables,
+        )
 
 
 def predict(options, *words):
-    command = [INFOLD, "whatif", f"{options.out}.0.et", "--rate", options.rate, "--rtt-us",
-               options.rtt_us, *words]
+    command = [
+        INFOLD,
+        "whatif",
+        f"{options.out}.0.et",
+        "--rate",
+        options.rate,
+        "--rtt-us",
+        options.rtt_us,
+        *words,
+    ]
     print(f"\n$ infold {' '.join(command[1:])}", flush=True)
     subprocess.run(command, check=True, timeout=LIMIT_S)
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For compression methods of your own (compression.h). A compressor makes fewer bits of one
-// parameter's tensor, and a mean of what all ranks sent. A record names the method and makes its
-// compressors. Built-in methods use the same classes.
+// The classes with which you add your own compression methods (compression.h). A compressor encodes
+// one parameter's tensor in fewer bits, and makes a mean of what all ranks sent. A Method names a
+// compression method and makes its compressors. Built-in methods use the same classes.
 //
-// A compressor says what travels, in one or more legs; it does no I/O. Each leg is a collective
-// that every rank makes with the same travel and, but for gather, the same size.
+// A compressor does no I/O; it says what travels, in one or more legs. Each leg is a collective
+// that every rank makes with the same travel and, except for gather, the same size.
 //
 //   begin() -> a leg -> next(its answer) -> a leg -> ... -> next() without a leg -> write_mean()
 //
-// write_sent() may be called from the moment of the last leg on. A compressor belongs to one
-// parameter of one rank, and keeps its memory for the next step. What it remembers over steps
-// changes with commit() alone. So a step that failed can begin again, with the same bits. Not
-// thread-safe. begin(), next() and write_sent() may throw. The exception leaves
-// Compression::average() and the step has failed; the other ranks wait until this rank leaves.
+// write_sent() may be called as soon as the last leg is known. A compressor belongs to one
+// parameter of one rank, and keeps its memory for the next step. Only commit() changes what it
+// remembers between steps, so that a failed step can begin again and give the same bits. It is not
+// thread-safe. begin(), next() and write_sent() may throw. The exception then leaves
+// Compression::average(), and the step has failed; the other ranks wait until this rank leaves.
 #pragma once
 
 #include <algorithm>
@@ -30,14 +30,14 @@
 
 #include <infold/result.h>
 
-namespace infold::codec {
+namespace infold::compress {
 
 // How a leg travels.
 enum class Travel : std::uint8_t {
   lanes,   // 32-bit integers, added modulo 2^32
-  maxima,  // f32, the largest of all ranks; never a NaN
+  maxima,  // f32, the largest over all ranks; never a NaN
   floats,  // f32, the exact mean of all ranks, rounded once
-  gather,  // bytes, of any length on each rank; each rank gets all ranks' bytes
+  gather,  // bytes of any length, which may differ between ranks; each rank gets all ranks' bytes
   rows,    // f32 of some elements of a tensor; the exact mean of all ranks' tensors, rounded once
 };
 
@@ -45,29 +45,30 @@ struct Leg {
   Travel travel = Travel::lanes;
   // Valid until the compressor's next call.
   std::span<const std::byte> sent;
-  // Of rows: which elements were sent, ascending, and how many the tensor has. All others are
-  // zeros.
+  // For rows: the indices of the sent elements, ascending, and the size of the whole tensor. All
+  // other elements are zeros.
   std::span<const std::uint32_t> indices = {};
   std::size_t elements = 0;
 };
 
-// Its memory is valid until write_mean() has returned.
+// The answer to a leg, from all ranks. Its memory is valid until write_mean() has returned.
 struct Answer {
-  // Of lanes, maxima and floats: as long as what was sent. Of rows: f32, the whole tensor.
+  // For lanes, maxima and floats: as long as what was sent. For rows: the whole tensor in f32.
   std::span<const std::byte> reduced;
   std::span<const float> floats() const {
     return {reinterpret_cast<const float*>(reduced.data()), reduced.size() / sizeof(float)};
   }
-  std::span<const std::uint32_t> integers() const {  // of lanes
+  std::span<const std::uint32_t> integers() const {  // for lanes
     return {reinterpret_cast<const std::uint32_t*>(reduced.data()),
             reduced.size() / sizeof(std::uint32_t)};
   }
-  // Of gather: what each rank sent, in the order of ranks. Peers made it, so nothing in it is sure.
+  // For gather: what each rank sent, in the order of ranks. The bytes come from other ranks, so
+  // check them before use.
   std::span<const std::span<const std::byte>> gathered;
 };
 
-// A step of a parameter. Random numbers of a compressor are a function of this and of an element's
-// index, and of nothing else.
+// One step of one parameter. A compressor's random numbers depend only on this and on the element's
+// index.
 struct Turn {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -80,7 +81,7 @@ struct Turn {
 struct Kept {
   std::string name;
   std::vector<float>* values;
-  // Otherwise a checkpoint's has as many elements as this one.
+  // If false, a checkpoint must have exactly as many elements as `values` has now.
   bool is_of_any_size = false;
 };
 
@@ -88,25 +89,28 @@ class Compressor {
  public:
   virtual ~Compressor() = default;
 
-  // Borrows the tensor until commit() or the next begin(). The tensor has the elements that the
-  // compressor was made for.
+  // Borrows the tensor until commit() or the next begin(). The tensor must have as many elements as
+  // the compressor was made for.
   virtual Leg begin(std::span<const float> tensor, const Turn& turn) = 0;
-  // Empty: there is no further leg. An answer of gather whose bytes are no code of this method
-  // gives none, too, and is_sound() is false then.
+  // Returns nothing after the last leg. It also returns nothing if a gathered answer's bytes are
+  // not a code of this method; is_sound() is false then.
   virtual std::optional<Leg> next(const Answer& answer) = 0;
   virtual bool is_sound() const { return true; }
-  // The mean over all ranks.
+  // Writes the mean over all ranks.
   virtual void write_mean(std::span<float> mean) = 0;
-  // What write_mean() would write if all ranks had sent what this rank sent.
+  // Writes what write_mean() would write if all ranks had sent what this rank sent.
   virtual void write_sent(std::span<float> sent) const = 0;
-  // The step has ended well.
+  // Whether the step took another way than the method's own, because that did not fit the tensor.
+  // For statistics.
+  virtual bool fell_back() const { return false; }
+  // Called when the step has succeeded.
   virtual void commit() {}
   virtual std::vector<Kept> kept() { return {}; }
 };
 
-// The base of compressors whose codes no aggregator can add: each rank gets all ranks' codes, and
-// adds what they stand for, in the order of ranks. Sums are made in f64, so that their error is
-// below that of any code.
+// The base class of compressors whose codes an aggregator cannot add. Each rank gets all ranks'
+// codes, decodes them and adds the values in the order of ranks. It adds in f64, so that the
+// rounding error of the sum stays below the error of any code.
 class GatheredCompressor : public Compressor {
  public:
   Leg begin(std::span<const float> tensor, const Turn& turn) final {
@@ -139,8 +143,8 @@ class GatheredCompressor : public Compressor {
   // Appends the code of the tensor.
   virtual void encode(std::span<const float> tensor, const Turn& turn,
                       std::vector<std::byte>& code) = 0;
-  // Adds what a code stands for, of any rank. False: the bytes are no code of a tensor of this
-  // size, and the sums mean nothing.
+  // Adds the values that a code of any rank stands for. Returns false if the bytes are not a code
+  // of a tensor of this size; the sums mean nothing then.
   virtual bool add(std::span<const std::byte> code, std::span<double> sums) const = 0;
 
   std::span<const double> sums() const { return sums_; }
@@ -164,18 +168,19 @@ struct Setting {
   std::string meaning;
 };
 
-// The values of a method's settings: as given, or the usual ones.
+// The values of a method's settings: the given value, or else the usual one.
 class Settings {
  public:
   using Given = std::vector<std::pair<std::string, double>>;
 
-  // Errors name the setting: unknown, given twice, not whole, or outside its limits.
+  // Fails if a setting is unknown, given twice, not whole, or outside its limits; the error names
+  // it.
   static Result<Settings> make(std::span<const Setting> known, const Given& given,
                                std::string_view method);
 
   // Requires: the method has a setting of this name.
   double operator[](std::string_view name) const;
-  // As in "bits=4 bucket=512". Empty without settings.
+  // Returns the settings as text, such as "bits=4 bucket=512". Empty without settings.
   std::string text() const;
 
  private:
@@ -188,9 +193,9 @@ struct Shape {
   std::vector<std::size_t> sides;  // as the model has them; empty: one side of all elements
 };
 
-// What is known of C(x), the tensor that others see.
+// What is known about C(x), the tensor that the other ranks see instead of x.
 enum class Bias : std::uint8_t {
-  none,         // C(x) = x but for rounding
+  none,         // C(x) = x except for rounding
   unbiased,     // the mean of C(x) over random numbers is x; its error may be larger than x
   contractive,  // the error is smaller than x, so that a residual converges
   direction,    // only signs or directions are kept, and the size has no meaning
@@ -202,19 +207,22 @@ struct Method {
   std::string summary;  // one line
   Bias bias = Bias::contractive;
   std::vector<Setting> settings;
-  // Bits that a rank sends of a tensor in a job of `world` ranks, by the method's formula, without
-  // headers of packets. For reports. Absent: the tensor's values decide.
+  // The bits that a rank sends for a tensor in a job of `world` ranks, without packet headers.
+  // Reports use this formula. Absent: the number depends on the tensor's values.
   std::function<double(const Shape&, const Settings&, std::uint32_t world)> formula_bits;
-  // Of an unbiased method: the most that |C(x) - x|^2 is of |x|^2 on average. Absent: not bounded
-  // by the settings.
+  // For an unbiased method: an upper bound on the mean of |C(x) - x|^2, relative to |x|^2. Absent:
+  // the settings give no bound.
   std::function<double(const Shape&, const Settings&)> variance;
+  // The same for a contractive method that some settings make so coarse that it is not contractive.
+  // These settings are refused beside a memory that adds up errors. Absent: all settings are fine.
+  std::function<double(const Settings&)> error_share;
   std::function<std::unique_ptr<Compressor>(const Shape&, const Settings&)> make;
-  // What else has to hold, such as a limit of the number of ranks. Absent: nothing.
+  // Checks further conditions, such as a limit on the number of ranks. Absent: there are none.
   std::function<std::optional<Error>(const Shape&, const Settings&, std::uint32_t world)> check;
 };
 
-// Makes a method known by its name, for the rest of the process. Refused if the name is taken,
-// empty or longer than 64 characters, and without `make`. Any thread may call it.
+// Registers a method under its name, for the rest of the process. Fails if the name is taken, empty
+// or longer than 64 characters, or if `make` is missing. Any thread may call it.
 Result<void> add_method(Method method);
 
-}  // namespace infold::codec
+}  // namespace infold::compress

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One call in flight. The call's tensors belong to infold until test() is true, or a wait has
-// returned something other than `pending`. Until then, do not change inputs, do not touch outputs,
-// and keep both alive. Outputs change only when the call has succeeded, all at once.
+// A handle stands for one call in flight. The call's tensors belong to infold until test() is true,
+// or until a wait has returned something other than `pending`. Until then, do not change inputs, do
+// not touch outputs, and keep both alive.
 //
-// Destroying a handle waits for the end of its call, at most until the call's deadline. So a tensor
+// Destroying a handle waits for the end of its call, at most until the call's deadline, so a tensor
 // that is declared before its handle is always safe. Handles may outlive their communicator. Any
 // thread may call any method, several at the same time. Only one thread may move or destroy a
 // handle.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same for C, and for every language that can call C: communicator.h without templates. All
- * rules of the C++ headers hold: who owns tensors until when, which threads may call, and the
- * effect of a failure on the job. No exception crosses this header, and no call stops the process.
+ * The interface of communicator.h for C, and for every language that can call C. All rules of the
+ * C++ headers hold: who owns tensors until when, which threads may call, and the effect of a
+ * failure on the job. No exception crosses this header, and no call stops the process.
  *
  * Functions return an infold_code. If it is not INFOLD_OK, infold_error_message() explains it in
- * one sentence, on the calling thread until that thread's next call. Structs begin with their own
+ * one sentence, which the calling thread can read until its next call. Structs begin with their own
  * size, so that later versions can add fields. Fill them with their _default function first.
  */
 #pragma once
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* Rises when a function or struct changes in a way that older programs would notice. */
+/* This number rises when a function or struct changes in a way that older programs would notice. */
 #define INFOLD_ABI_VERSION 3
 uint32_t infold_abi_version(void); /* of the library that is linked */
 
@@ -98,7 +98,7 @@ enum {
 typedef struct infold_communicator infold_communicator;
 typedef struct infold_handle infold_handle;
 
-/* All ranks in this process; see local_group.h. */
+/* All ranks of a job in this process; see local_group.h. */
 typedef struct infold_local_group_options {
   size_t struct_bytes;
   int32_t world;
@@ -113,7 +113,7 @@ typedef struct infold_local_group_options {
 } infold_local_group_options;
 infold_local_group_options infold_local_group_options_default(void);
 
-/* Writes `world` communicators, rank by rank; destroy each of them. */
+/* Writes `world` communicators in the order of ranks. The caller destroys each of them. */
 infold_code infold_local_group_create(const infold_local_group_options* options,
                                       infold_communicator** communicators);
 
@@ -121,11 +121,11 @@ infold_code infold_local_group_create(const infold_local_group_options* options,
  * about a second. One infold_stop may serve several joins. It must outlive them. */
 typedef struct infold_stop infold_stop;
 infold_code infold_stop_create(infold_stop** stop);
-void infold_stop_request(infold_stop* stop); /* from any thread, also ahead of the join */
+void infold_stop_request(infold_stop* stop); /* from any thread, also before the join */
 void infold_stop_destroy(infold_stop* stop); /* null is allowed */
 
-/* One rank of a job over the network; see join_options.h. A field that is null, 0 in `world` or -1
- * in `rank` comes from the environment. All text is copied. */
+/* One rank of a job over the network; see join_options.h. The environment fills in fields that are
+ * null, a `world` of 0 and a `rank` of -1. All text is copied. */
 typedef struct infold_join_options {
   size_t struct_bytes;
   const char* const* switches; /* `switch_count` of "host:port" */
@@ -151,13 +151,15 @@ typedef struct infold_join_options {
 } infold_join_options;
 infold_join_options infold_join_options_default(void);
 
-/* Blocks until all ranks have come, or for the deadline. Null options are the default ones. */
+/* Blocks until all ranks have joined, at most for the deadline. Null options stand for the
+ * defaults. */
 infold_code infold_join(const infold_join_options* options, infold_communicator** communicator);
 
 void infold_communicator_destroy(infold_communicator* communicator); /* null is allowed */
 int32_t infold_rank(const infold_communicator* communicator);
 int32_t infold_world(const infold_communicator* communicator);
-/* Where packets leave from, "10.0.0.3 (eth1)", or ""; belongs to the communicator. */
+/* Returns the interface that packets leave from, such as "10.0.0.3 (eth1)", or "". The text belongs
+ * to the communicator. */
 const char* infold_interface(const infold_communicator* communicator);
 
 typedef struct infold_call_options {
@@ -171,14 +173,16 @@ typedef struct infold_call_options {
 } infold_call_options;
 infold_call_options infold_call_options_default(void);
 
-/* Each function starts a call and writes its handle, which must be destroyed. Waiting returns the
- * call's own errors. The functions themselves fail only for a null communicator, handle or list, or
- * a wrong struct size. `options` may be null. Input and output may be the same memory. */
+/* Each of these functions starts a call and writes its handle, which the caller must destroy.
+ * Waiting returns the call's own errors. The functions themselves fail only for a null
+ * communicator, handle or list, or a wrong struct size. `options` may be null. Input and output may
+ * be the same memory. */
 infold_code infold_all_reduce(infold_communicator* communicator, const void* input, void* output,
                               size_t elements, infold_type type, const infold_call_options* options,
                               infold_handle** handle);
 
-/* Rows of a tensor that is zero elsewhere; see rows.h. With rows of one element this is COO. */
+/* Rows of a tensor that is zero elsewhere; see rows.h. With rows of one element this is the COO
+ * format. */
 typedef struct infold_rows_view {
   size_t struct_bytes;
   const int64_t* indices; /* rising, `count` of them */
@@ -190,16 +194,16 @@ typedef struct infold_rows_view {
 } infold_rows_view;
 infold_rows_view infold_rows_view_default(void); /* none, of one element each */
 
-/* Memory for a result in rows. Read it once its call has succeeded. It may be used again, after a
- * success or a failure. */
+/* Memory for a result in rows. Read it once its call has succeeded. After a success or a failure it
+ * may serve another call. */
 typedef struct infold_rows infold_rows;
 infold_code infold_rows_create(infold_rows** rows);
 void infold_rows_destroy(infold_rows* rows); /* null is allowed */
-/* A view of the rows, which stay its own. Null `rows` give a view of no rows. */
+/* Returns a view of the memory that `rows` owns. If `rows` is null, the view has no rows. */
 infold_rows_view infold_rows_view_of(const infold_rows* rows);
 
-/* Sums rows, into rows or into the whole tensor. The view itself is read before this returns. The
- * call borrows the memory that the view points to, like any input. */
+/* Sum rows, into rows or into the whole tensor. The view itself is read before the function
+ * returns. The call borrows the memory that the view points to, like any input. */
 infold_code infold_all_reduce_rows(infold_communicator* communicator, const infold_rows_view* input,
                                    infold_rows* output, const infold_call_options* options,
                                    infold_handle** handle);
@@ -214,7 +218,7 @@ infold_code infold_reduce(infold_communicator* communicator, const void* input, 
 infold_code infold_broadcast(infold_communicator* communicator, void* tensor, size_t elements,
                              infold_type type, int32_t root, const infold_call_options* options,
                              infold_handle** handle);
-/* Reduces `count` tensors in place, all of one type. Both arrays are read before this returns. */
+/* Reduces `count` tensors of the same type in place. Both arrays are read before this returns. */
 infold_code infold_all_reduce_list(infold_communicator* communicator, void* const* tensors,
                                    const size_t* elements, size_t count, infold_type type,
                                    const infold_call_options* options, infold_handle** handle);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The return of a call: a value, or an Error with what happened, where, and what to do. infold
-// throws nothing, and never stops the process, because of a user, a peer or the network. Results
-// are plain values. Any thread may use its own.
+// A call returns a value, or an Error that says what happened, where, and what to do. A mistake of
+// the user, another rank or the network never makes infold throw or stop the process. Results are
+// plain values, so any thread may use its own.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace infold {
 
 struct Error {
   Code code = Code::invalid_argument;
-  std::string message;     // for a person, as "all_reduce #3: rank 2 passed 10 elements, ..."
-  int rank = -1;           // the rank to look at, where one is known
+  std::string message;     // for people, such as "all_reduce #3: rank 2 passed 10 elements, ..."
+  int rank = -1;           // the rank to look at, if one is known
   const char* field = "";  // of a mismatch: "size", "type", "operation", "root", "wire format",
                            // "encoding", "result"
 };

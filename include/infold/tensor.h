@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Views of tensors: an address, a count and an element type. They own nothing and copy nothing. A
-// view made from a vector, array or span borrows it. A tensor here is its elements in order,
-// contiguous in memory, at any address. The caller keeps shapes and strides.
+// A view of a tensor is an address, a count and an element type. Views own nothing and copy
+// nothing; a view made from a vector, array or span borrows it. To infold a tensor is its elements
+// in order, contiguous in memory, at any address. The caller keeps track of shapes and strides.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,8 @@
 
 namespace infold {
 
-// 16-bit floats as their bits. infold does arithmetic on them. C++20 has no names for them.
+// 16-bit floats, held as their bits because C++20 has no types for them. infold does the
+// arithmetic.
 struct f16 {
   std::uint16_t bits = 0;
   friend bool operator==(f16, f16) = default;
@@ -82,7 +83,7 @@ struct MutableTensorView {
   constexpr MutableTensorView() = default;
   constexpr MutableTensorView(void* at, std::size_t count, DataType of)
       : data(at), elements(count), type(of) {}
-  // A temporary vector is refused, because its memory is gone before the call ends.
+  // Refuses a temporary vector, because its memory would be gone before the call ends.
   template <ElementRange R>
     requires(std::is_lvalue_reference_v<R &&> || std::ranges::borrowed_range<R>) &&
                 (!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)

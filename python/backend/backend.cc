@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks of a group find each other, and how a group ends.
+// How the ranks of a group find each other, and how a group ends.
 #include "python/backend/backend.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include <infold/communicator.h>
 
+#include "base/mutex.h"
 #include "io/host/entropy.h"
 #include "python/backend/living.h"
 #include "python/backend/recipes.h"
@@ -21,17 +20,19 @@ namespace {
 
 // The store's key under which rank 0 writes the job's name and, without switches, its address.
 constexpr const char* kMeetingKey = "meeting";
-// First character of rank 0's text when it could not join. No job's name begins with it.
+// The first character of rank 0's text if it could not join. No job's name begins with this
+// character.
 constexpr char kFailed = '!';
-// Enough for a job's name and an address, or a reason. Other writers to the store could write more.
+// Enough for a job's name and an address, or for a reason. Other writers to the store could write
+// more.
 constexpr std::size_t kSaidBytesMost = 4096;
 // Rank 0 takes some milliseconds to listen, or seconds if it still trains another group. All ranks
-// together ask the store 10,000 times a second at most.
+// together ask the store at most 10,000 times a second.
 constexpr auto kLookFirst = std::chrono::milliseconds(1);
 constexpr auto kLookFirstOfRank = std::chrono::microseconds(100);
 constexpr auto kLookOftenFor = std::chrono::milliseconds(100);
 constexpr auto kLookMost = std::chrono::milliseconds(50);
-// Switches run before their jobs do. A wrong name or port should fail sooner than the group's
+// Switches run before their jobs do, so a wrong name or port should fail sooner than the group's
 // timeout.
 constexpr auto kConnectMax = std::chrono::seconds(10);
 
@@ -92,8 +93,8 @@ Backend::~Backend() {
   completions_->end();
 }
 
-// Rank 0 chooses a fresh job name and tells the others, so that two groups, or two runs of one
-// group, never meet.
+// Rank 0 chooses a new job name and tells it to the other ranks, so that two groups, or two runs of
+// one group, never meet.
 Result<Communicator> Backend::join(std::stop_token stop) const {
   JoinOptions options = options_.join;
   options.stop = stop;
@@ -111,7 +112,7 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
     options.rendezvous = std::move(meeting.rendezvous);
     Result<Communicator> joined = join_unless_rank_0_fails(std::move(options));
     if (joined || joined.error().rank >= 0 || stop.stop_requested()) return joined;
-    // The error names no rank. If rank 0 has given up, its text has the reason.
+    // The error does not name a rank. If rank 0 has given up, its text contains the reason.
     const std::string said_since = said_by_rank_0();
     if (said_since.front() != kFailed) return joined;
     return tl::unexpected(failed_at_rank_0(said_since));
@@ -140,16 +141,17 @@ std::optional<Error> Backend::wait_for_rank_0(const std::stop_token& stop,
   return std::nullopt;
 }
 
-// Rank 0 may give up after this rank has read its text. A switch keeps this rank waiting then,
-// because a lost rank may come again until its job has begun. So a thread looks at the text.
+// Rank 0 may give up after this rank has read its text. A switch then keeps this rank waiting,
+// because a lost rank may come again until the job has begun. A thread therefore checks the text
+// regularly.
 Result<Communicator> Backend::join_unless_rank_0_fails(JoinOptions options) const {
   std::stop_source failed;
   const std::stop_callback forward(options.stop, [&failed] { failed.request_stop(); });
   options.stop = failed.get_token();
   const auto watch = [this, &failed](const std::stop_token& done) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any joined;
+    base::Mutex mutex;  // guards nothing, but a wait needs one
+    base::MutexLock lock(mutex);
+    base::StopConditionVariable joined;
     const auto pause = std::max<std::chrono::microseconds>(kLookMost, kLookFirstOfRank * size_);
     const auto is_done = [&done] { return done.stop_requested(); };
     try {
@@ -164,7 +166,7 @@ Result<Communicator> Backend::join_unless_rank_0_fails(JoinOptions options) cons
   try {
     watcher = std::jthread(watch);
   } catch (const std::system_error&) {
-    // Without a thread to spare, too.
+    // The rank then joins without watching the text.
   }
   return Communicator::join(options);
 }
@@ -194,7 +196,7 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   Result<Communicator> joined = Communicator::join(options);
   if (joined) return joined;
   try {
-    // Ranks that come later read it too.
+    // Ranks that come later also read this text.
     tell((kFailed + joined.error().message).substr(0, kSaidBytesMost));
   } catch (const std::exception&) {
     // The store may have ended with the program. This rank's own error says more.
@@ -210,7 +212,7 @@ Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout)
   const std::optional<Recorder::Note> recorded = recipe.recorded;
   for (const Tensors* tensors : {&recipe.inputs, &recipe.outputs}) {
     for (const at::Tensor& tensor : *tensors) {
-      // Sparse tensors have no storage of their own. They are copied when the call is made.
+      // Sparse tensors do not have storage of their own; they are copied when the call is made.
       if (tensor.is_sparse()) continue;
       if (!tensor.device().is_cpu()) staging_of(recipe, tensor.device())->keep(tensor);
     }
@@ -263,7 +265,7 @@ void Backend::abort() {
   delegation_->end();
 }
 
-// After drain() every exchange of fingerprints has ended, so end() need not wait for other ranks.
+// After drain(), all exchanges of fingerprints have ended, so end() does not wait for other ranks.
 void Backend::leave() {
   job_->drain();
   delegation_->end();
@@ -277,14 +279,14 @@ void Backend::shutdown() {
 }
 
 std::deque<Backend::Works> Backend::take_delegated() {
-  const std::lock_guard lock(delegated_mutex_);
+  const base::MutexLock lock(delegated_mutex_);
   return std::exchange(delegated_, {});
 }
 
-// Frees the tensors of ended calls soon.
+// Frees the tensors of calls soon after the calls have ended.
 std::deque<Backend::Works> Backend::take_delegated_that_ended() {
   std::deque<Works> ended;
-  const std::lock_guard lock(delegated_mutex_);
+  const base::MutexLock lock(delegated_mutex_);
   while (!delegated_.empty() && delegated_.front()->isCompleted()) {
     ended.push_back(std::move(delegated_.front()));
     delegated_.pop_front();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PyTorch's process group backend "infold". Collectives that the network can sum go through a
-// communicator. All others go through the delegate, a backend that PyTorch made (Gloo). One backend
-// serves cpu and cuda.
+// communicator. All other calls go through the delegate, a backend that PyTorch provides (Gloo).
+// One backend serves cpu and cuda.
 //
-// All ranks of the group call its methods in the same order, from one thread or several. A returned
-// work ends without a wait. group_job.h says when calls begin.
+// All ranks of a group call its methods in the same order, from one thread or from several. The
+// work that a call returns ends even if nobody waits for it. group_job.h says when calls begin.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -23,6 +22,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "base/mutex.h"
 #include "python/backend/completions.h"
 #include "python/backend/compressed/compressor.h"
 #include "python/backend/delegate/call_fingerprint.h"
@@ -47,12 +47,12 @@ using Begin = std::function<Beginning(const c10::intrusive_ptr<::c10d::Store>& s
 
 struct BackendOptions {
   JoinOptions join;                     // rank, world and rendezvous are filled in
-  std::chrono::milliseconds timeout{};  // of calls without a timeout of their own
-  Layout layout = Layout::dense;        // of sums that can be sparse
+  std::chrono::milliseconds timeout{};  // for calls that do not have their own timeout
+  Layout layout = Layout::dense;        // for sums that can be sparse
   Begin begin = {};                     // makes groups that are split from this one
 };
 
-// How one sum travels. The group's options fill in what is left open.
+// How one sum travels. The group's options complete what is left open here.
 struct Travel {
   WireFormat wire = WireFormat::automatic;
   std::optional<Layout> layout = {};
@@ -70,23 +70,24 @@ class Backend final : public ::c10d::Backend {
   // As allreduce, with a wire format and a layout for this call.
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
-  // Replaces each gradient by its mean over all ranks, as compressed. The names are those of the
-  // parameters. Later calls of the group begin after it. `hidden` is AverageOptions::hidden.
+  // Replaces each gradient by its mean over all ranks, compressed on the network. `names` are the
+  // names of the parameters. Later calls of the group begin after this one. `hidden` is
+  // AverageOptions::hidden.
   Works average_compressed(const std::shared_ptr<Compressor>& compressor,
                            std::vector<std::string> names, Tensors& gradients,
                            std::chrono::milliseconds timeout,
                            std::chrono::microseconds hidden = {});
-  // Nothing before the first collective, and after the end.
+  // Empty before the first collective, and after the end.
   std::optional<Statistics> statistics() const { return job_->statistics(); }
   std::string interface() const { return job_->interface(); }
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
-  // Waits for the calls that have begun, then leaves the job. Other ranks wait for no more.
+  // Waits for the calls that have begun, then leaves the job. Other ranks do not wait for more.
   void leave();
 
   const std::string getBackendName() const override { return "infold"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return shown_options_; }
   bool supportsSplitting() const override { return true; }
-  // A group of the named ranks, with this group's options. All ranks that are named call it. Null
+  // Makes a group of the named ranks, with this group's options. All named ranks must call it. Null
   // at a rank that is not named.
   c10::intrusive_ptr<::c10d::Backend> split(const c10::intrusive_ptr<::c10d::Store>& store,
                                             const std::vector<int>& ranks,
@@ -120,7 +121,7 @@ class Backend final : public ::c10d::Backend {
                                         const ::c10d::ReduceScatterOptions& options) override;
   Works barrier(const ::c10d::BarrierOptions& options) override;
 
-  // Done by the delegate.
+  // The delegate does these.
   Works gather(std::vector<Tensors>& outputs, Tensors& inputs,
                const ::c10d::GatherOptions& options) override;
   Works scatter(Tensors& outputs, std::vector<Tensors>& inputs,
@@ -145,7 +146,8 @@ class Backend final : public ::c10d::Backend {
   std::string said_by_rank_0() const;
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
   // Has the delegate make a call once all ranks have shown the same fingerprint, and notes it for
-  // barriers. Not for send and recv: their other half is at one rank, and may follow a barrier.
+  // barriers. It does not serve send and recv, whose other end is at a single rank and may follow a
+  // barrier.
   Works delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout);
   Works tell_all(const CallFingerprint& fingerprint, const at::Tensor& rows,
@@ -157,10 +159,10 @@ class Backend final : public ::c10d::Backend {
   CallOptions call_options(std::chrono::milliseconds timeout) const;
   CallOptions sum_options(const Summing& summing, const Travel& travel,
                           std::chrono::milliseconds timeout) const;
-  // Whether ranks exchange exponents or ranges first. These cover all elements, so none may be left
+  // Whether ranks first exchange exponents or ranges. These cover all elements, so none may be left
   // out.
   bool needs_all_elements(const Summing& summing, const Travel& travel) const;
-  // With several tensors at each rank, as torch allows for ranks with several devices.
+  // These take several tensors at each rank, which torch allows for ranks with several devices.
   Works allreduce_list(Tensors& tensors, const ::c10d::AllreduceOptions& options);
   Works broadcast_list(Tensors& tensors, const ::c10d::BroadcastOptions& options);
   Works allgather_list(const std::vector<Tensors>& outputs, const Tensors& inputs,
@@ -174,7 +176,7 @@ class Backend final : public ::c10d::Backend {
   void add_scatter(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                    const Summing& summing, std::chrono::milliseconds timeout) const;
 
-  Released released_;  // during destruction; the first member, so it outlives the delegate
+  Released released_;  // used in destruction; the first member, so that it outlives the delegate
   const c10::intrusive_ptr<::c10d::Store> store_;
   BackendOptions options_;
   const c10::intrusive_ptr<Options> shown_options_;
@@ -186,10 +188,11 @@ class Backend final : public ::c10d::Backend {
   const std::shared_ptr<Watch> watch_;
   const std::shared_ptr<Delegation> delegation_ = std::make_shared<Delegation>();
   Messages messages_;
-  std::mutex delegation_order_;  // in which fingerprints are exchanged and calls begin
-  std::uint64_t calls_delegated_ = 0;
-  std::mutex delegated_mutex_;
-  std::deque<Works> delegated_;  // all that have not ended, and some that have
+  base::Mutex delegation_order_;  // calls exchange fingerprints and begin in this order
+  std::uint64_t calls_delegated_ GUARDED_BY(delegation_order_) = 0;
+  base::Mutex delegated_mutex_;
+  // Includes all delegated calls that have not ended.
+  std::deque<Works> delegated_ GUARDED_BY(delegated_mutex_);
 };
 
 }  // namespace infold::pytorch

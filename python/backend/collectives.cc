@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recipes of the collectives that the network sums or moves.
+// The recipes of collectives that the network sums or moves.
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/Utils.hpp>
@@ -23,7 +23,7 @@ at::Tensor as_real(const at::Tensor& tensor, const ::c10d::ReduceOp& operation) 
   return at::view_as_real(tensor);
 }
 
-// In a group of one rank the sum is the tensor times the factor.
+// In a group of one rank, the sum is the tensor times the factor.
 void multiply(const at::Tensor& tensor, const Summing& summing) {
   if (!summing.factor) return;
   give_back(network_form(tensor, tensor.scalar_type(), summing.factor), tensor);
@@ -95,7 +95,7 @@ Backend::Works Backend::allreduce_coalesced(Tensors& tensors,
   ::c10d::assertNonEmpty(refusal_of(kName), tensors);
   Recipe recipe = {OpType::ALLREDUCE_COALESCED, "infold:all_reduce_coalesced", tensors, tensors};
   std::vector<Summing> summings;
-  bool is_list = true;  // one call takes all tensors as they are
+  bool is_list = true;  // one call can take all tensors as they are
   for (const at::Tensor& tensor : tensors) {
     check_tensor(tensor, kName);
     const std::optional<Summing> summing =
@@ -242,7 +242,7 @@ Backend::Works Backend::allgather_coalesced(std::vector<Tensors>& outputs, Tenso
   return submit(std::move(recipe), options.timeout);
 }
 
-// For each input a list with one tensor for each rank. Requires: as many lists as inputs.
+// Makes a list for each input, with one tensor for each rank. Requires: as many lists as inputs.
 Recipe Backend::gather_lists(const std::vector<Tensors>& outputs, const Tensors& inputs,
                              OpType type, std::chrono::milliseconds timeout) {
   constexpr const char* kName = "all_gather";
@@ -317,7 +317,7 @@ Backend::Works Backend::_reduce_scatter_base(at::Tensor& output, at::Tensor& inp
   Tensors inputs = {input};
   return scatter_each(outputs, inputs, options, OpType::_REDUCE_SCATTER_BASE, [&] {
     HostCopies copies(Use::reduce);
-    // The delegate compares first dimensions, so both tensors are flat.
+    // The delegate compares first dimensions, so both tensors are flattened.
     return delegated(
         copies, CallFingerprint(OpType::_REDUCE_SCATTER_BASE, output).reduces_by(options.reduceOp),
         [delegate = delegate_, to = flat(copies.written(output)), from = flat(copies.read(input)),
@@ -374,7 +374,7 @@ Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
   Recipe recipe = {OpType::BARRIER, "infold:barrier"};
   recipe.predecessors = job_->unfinished();
   {
-    const std::lock_guard lock(delegated_mutex_);
+    const base::MutexLock lock(delegated_mutex_);
     recipe.delegated.assign(delegated_.begin(), delegated_.end());
   }
   const auto begin = [call = call_options(options.timeout)](Communicator& communicator) {

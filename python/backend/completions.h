@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group's threads that conclude works without a waiting caller, and complete futures. A callback
-// may wait for another future of the same group, as PowerSGD's hook does. So while a callback
-// blocks a thread, another thread does the other completions.
+// A group's threads that conclude works when no caller waits, and complete their futures. A
+// callback may wait for another future of the same group, as PowerSGD's hook does. While a callback
+// blocks one thread, another thread therefore does the other completions.
 //
 // Any thread may call any method. Threads keep this object alive until they end.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 #include <c10/util/intrusive_ptr.h>
+
+#include "base/mutex.h"
 
 namespace infold::pytorch {
 
@@ -32,26 +32,30 @@ class Completions : public std::enable_shared_from_this<Completions> {
   void follow(c10::intrusive_ptr<Work> work);
   // Runs the completion soon. It may block without limit.
   void post(Completion completion);
-  // Idle threads end, now and later. Repeatable.
+  // Ends idle threads, now and later. May be called repeatedly.
   void end();
-  // The same, and waits at most 10 s for running completions. A callback may run Python code.
+  // Like end(), but also waits up to 10 s for running completions. A callback may run Python code.
   void drain();
 
  private:
   void run();
-  void wake();
-  void follow_one(std::unique_lock<std::mutex>& lock);
-  void complete(std::unique_lock<std::mutex>& lock, Completion completion);
-  bool has_task() const { return !posted_.empty() || (!follows_ && !followed_.empty()); }
+  void wake() REQUIRES(mutex_);
+  // These release the lock while they run.
+  void follow_one() REQUIRES(mutex_);
+  void complete(Completion completion) REQUIRES(mutex_);
+  bool has_task() const REQUIRES(mutex_) {
+    return !posted_.empty() || (!follows_ && !followed_.empty());
+  }
 
-  std::mutex mutex_;  // of all that follows
-  std::condition_variable changed_;
-  std::deque<Completion> posted_;
-  std::deque<c10::intrusive_ptr<Work>> followed_;
-  bool follows_ = false;     // a thread waits for a work's end; a second one would not help
-  std::size_t threads_ = 0;  // running threads
-  std::size_t idle_ = 0;     // of these; at most one
-  bool has_ended_ = false;
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  std::deque<Completion> posted_ GUARDED_BY(mutex_);
+  std::deque<c10::intrusive_ptr<Work>> followed_ GUARDED_BY(mutex_);
+  // Whether a thread waits for a work's end; a second thread would not help.
+  bool follows_ GUARDED_BY(mutex_) = false;
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;  // running threads
+  std::size_t idle_ GUARDED_BY(mutex_) = 0;     // how many of them are idle; at most one
+  bool has_ended_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace infold::pytorch

@@ -32,7 +32,7 @@ void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
   std::exception_ptr closed;
   std::vector<c10::intrusive_ptr<Work>> ended;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     ended = take_ended();
     closed = closed_;
     if (!closed) {
@@ -41,7 +41,8 @@ void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
         work->start(*communicator_, stop_.get_token());
         return;
       }
-      // std::thread throws if the process has no thread left. The call then fails and never begins.
+      // std::thread throws if the process cannot have another thread. The call then fails and never
+      // begins.
       if (!beginner_.joinable()) {
         beginner_ = std::thread([this] { begin_works(); });
         pthread_setname_np(beginner_.native_handle(), "infold-begin");
@@ -55,7 +56,6 @@ void GroupJob::submit(const c10::intrusive_ptr<Work>& work) {
   if (closed) work->fail(closed);
 }
 
-// Requires: the lock.
 void GroupJob::limit_joining(const Work& work) {
   const std::optional<Time> end = work.end_of_time();
   if (!end || (joining_end_ && *joining_end_ <= *end)) return;
@@ -68,8 +68,8 @@ void GroupJob::limit_joining(const Work& work) {
 }
 
 void GroupJob::end_joining_late() {
-  std::unique_lock lock(mutex_);
-  const auto has_settled = [this] { return communicator_ || closed_; };
+  base::MutexLock lock(mutex_);
+  const auto has_settled = [this]() REQUIRES(mutex_) { return communicator_ || closed_; };
   while (!has_settled() && std::chrono::steady_clock::now() < *joining_end_) {
     changed_.wait_until(lock, Time(*joining_end_));
   }
@@ -88,7 +88,7 @@ void GroupJob::end_joining_late() {
 
 void GroupJob::begin_works() {
   Result<Communicator> joined = join_(stop_.get_token());
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   if (!joined) {
     if (!closed_) {
       closed_ = exception_of(joined.error());
@@ -100,7 +100,7 @@ void GroupJob::begin_works() {
     changed_.notify_all();
   }
   for (;;) {
-    changed_.wait(lock, [this] { return !waiting_.empty() || closed_; });
+    while (waiting_.empty() && !closed_) changed_.wait(lock);
     if (closed_) break;
     const c10::intrusive_ptr<Work> work = std::move(waiting_.front());
     waiting_.pop_front();
@@ -123,7 +123,8 @@ void GroupJob::begin_works() {
   for (const auto& work : lost) work->fail(closed);
 }
 
-// The caller destroys them without the lock: a tensor's last owner may need the interpreter.
+// The caller destroys them without the lock, because a tensor's last owner may need the
+// interpreter.
 std::vector<c10::intrusive_ptr<Work>> GroupJob::take_ended() {
   std::vector<c10::intrusive_ptr<Work>> ended;
   while (!unfinished_.empty() && unfinished_.front()->has_ended()) {
@@ -134,12 +135,12 @@ std::vector<c10::intrusive_ptr<Work>> GroupJob::take_ended() {
 }
 
 std::vector<c10::intrusive_ptr<Work>> GroupJob::unfinished() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return {unfinished_.begin(), unfinished_.end()};
 }
 
 void GroupJob::drain() {
-  // If the job has not been joined by now, its ranks are not waited for.
+  // Ranks that have not joined the job by now are not waited for.
   if (communicator()) {
     for (const c10::intrusive_ptr<Work>& work : unfinished()) work->conclude();
   }
@@ -156,7 +157,7 @@ void GroupJob::close(const std::string& why) {
   std::thread limiter;
   std::exception_ptr closed;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (!closed_) {
       closed_ = closed_because(why);
       why_over_ = why_over;
@@ -180,7 +181,7 @@ void GroupJob::close(const std::string& why) {
 }
 
 std::shared_ptr<Communicator> GroupJob::communicator() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return communicator_;
 }
 
@@ -205,7 +206,7 @@ std::optional<std::string> GroupJob::why_over() {
   if (const auto communicator = this->communicator()) {
     if (std::optional<Error> failure = communicator->failure()) return std::move(failure->message);
   }
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return why_over_;
 }
 
@@ -220,7 +221,7 @@ void GroupJob::ask(std::chrono::nanoseconds deadline) {
 bool GroupJob::has_joined() { return communicator() != nullptr; }
 
 bool GroupJob::has_failed() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return has_failed_;
 }
 

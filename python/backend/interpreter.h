@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Releases Python's interpreter lock before a wait for threads. These threads may need the
-// interpreter, for a callback or for a tensor that Python also owns.
+// Releases Python's interpreter lock before waiting for threads, because these threads may need the
+// interpreter for a callback or for a tensor that Python also owns.
 #pragma once
 
 #include <memory>

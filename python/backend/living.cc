@@ -11,12 +11,12 @@ Living& Living::all() {
 }
 
 void Living::add(Backend* backend) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   backends_.insert(backend);
 }
 
 void Living::remove(Backend* backend) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   backends_.erase(backend);
 }
 
@@ -24,7 +24,7 @@ void Living::close() {
   for (;;) {
     c10::intrusive_ptr<Backend> backend;
     {
-      const std::lock_guard lock(mutex_);
+      const base::MutexLock lock(mutex_);
       if (backends_.empty()) return;
       backend = c10::intrusive_ptr<Backend>::reclaim_copy(*backends_.begin());
       backends_.erase(backends_.begin());

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All backends that have not ended. They leave their jobs when the interpreter ends. To the other
-// ranks, a process that ends without leaving looks like one that died.
+// All backends that have not ended. They leave their jobs when the interpreter ends, because a
+// process that ends without leaving looks to the other ranks like one that died.
 //
 // Any thread may call any method.
 #pragma once
 
-#include <mutex>
 #include <set>
+
+#include "base/mutex.h"
 
 namespace infold::pytorch {
 
@@ -22,8 +23,8 @@ class Living {
   void close();
 
  private:
-  std::mutex mutex_;
-  std::set<Backend*> backends_;
+  base::Mutex mutex_;
+  std::set<Backend*> backends_ GUARDED_BY(mutex_);
 };
 
 }  // namespace infold::pytorch

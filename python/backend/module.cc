@@ -41,7 +41,7 @@ constexpr Names<Layout, 3> kLayouts = {
 
 JoinOptions join_options_of(const py::dict& given) {
   JoinOptions join;
-  join.use_environment = false;  // options.py has
+  join.use_environment = false;  // options.py uses it
   join.job = given["job"].cast<std::string>();
   join.switches = given["switches"].cast<std::vector<std::string>>();
   join.rendezvous = given["rendezvous"].cast<std::string>();
@@ -59,7 +59,7 @@ JoinOptions join_options_of(const py::dict& given) {
   return join;
 }
 
-// A split group begins as one that is made.
+// Begins a split group in the same way as a new group.
 Beginning begin_in_python(const c10::intrusive_ptr<::c10d::Store>& store, int rank, int size,
                           std::chrono::milliseconds timeout) {
   const py::gil_scoped_acquire acquired;
@@ -106,7 +106,7 @@ py::object statistics_of(const Backend& backend) {
 
 PYBIND11_MODULE(_c, module) {
   using namespace infold::pytorch;
-  // Its base classes are bound there.
+  // Importing this module binds the base classes.
   py::module_::import("torch.distributed");
   module.attr("TORCH_VERSION") = TORCH_VERSION;
   module.attr("WIRES") = names_of(kWires);
@@ -145,7 +145,7 @@ PYBIND11_MODULE(_c, module) {
           py::arg("compressor"), py::arg("names"), py::arg("gradients"),
           py::arg("timeout") = kNoTimeout, py::arg("hidden") = std::chrono::microseconds(0))
       .def("statistics", &statistics_of)
-      // Torch calls it at ranks outside of a group that is made; they have no part in a split.
+      // Torch calls this at ranks outside a new group, which do not take part in a split.
       .def("perform_nocolor_split", [](Backend&, const py::object&) {})
       .def_property_readonly("delegate", &Backend::delegate);
 

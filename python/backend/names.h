@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Choices that Python makes by name, such as wire="bfp16". A table has each name and its value. It
-// is what Python sees as the allowed values, and what errors list.
+// Choices that Python makes by name, such as wire="bfp16". A table has each name and its value.
+// Python shows its names as the allowed values, and errors list them.
 #pragma once
 
 #include <array>

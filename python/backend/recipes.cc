@@ -11,7 +11,7 @@
 namespace infold::pytorch {
 namespace {
 
-// Long enough to make the cost of a call small, short enough that copies overlap with sends.
+// Long enough that the cost of a call is small, and short enough that copies overlap with sends.
 constexpr std::int64_t kPieceBytes = 4 << 20;
 
 std::function<Handle(Communicator&)> bind(const Call& call, const at::Tensor& input,
@@ -21,7 +21,7 @@ std::function<Handle(Communicator&)> bind(const Call& call, const at::Tensor& in
   };
 }
 
-// Where the network writes: the tensor itself if it has the right form, else other memory.
+// Where the network writes: the tensor itself if it has the right form, otherwise other memory.
 at::Tensor output_form(const at::Tensor& tensor, at::ScalarType type) {
   if (is_plain(tensor) && tensor.scalar_type() == type) return tensor;
   return at::empty(tensor.sizes(),

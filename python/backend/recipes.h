@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tensors to the steps of a recipe: contiguous memory of the host in a type that the network
-// sums, and the copies back. A tensor that has this form already is read and written in place.
+// Turns tensors into the steps of a recipe: contiguous memory of the host in a type that the
+// network sums, and the copies back. A tensor that already has this form is read and written in
+// place.
 #pragma once
 
 #include <functional>
@@ -23,13 +24,13 @@ struct NetworkType {
   std::optional<at::Tensor> factor = {};  // multiplies the input
 };
 
-// The recipe's Staging. The first tensor on a device creates it; all tensors are on one device.
+// The recipe's Staging. The first tensor on a device creates it; all tensors must be on one device.
 std::shared_ptr<Staging> staging_of(Recipe& recipe, c10::Device device);
 
 // Appends the steps of a call whose output replaces its input.
 void add_in_place(Recipe& recipe, const at::Tensor& tensor, const NetworkType& as,
                   const Call& call);
-// The same for an output apart from the input.
+// The same for an output that is separate from the input.
 void add_apart(Recipe& recipe, const at::Tensor& input, const at::Tensor& output,
                const NetworkType& as, const Call& call);
 

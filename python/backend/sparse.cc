@@ -20,7 +20,7 @@ using ::c10d::OpType;
 
 constexpr const char* kName = "all_reduce";
 
-// The sum of bools is "any". MAX would count missing rows as zeros; an or ignores them.
+// The sum of bools is "any". MAX would count missing rows as zeros, while `or` ignores them.
 std::optional<Summing> summing_of_rows(const ::c10d::ReduceOp& operation, at::ScalarType type) {
   std::optional<Summing> summing = summing_of(operation, c10::toRealValueType(type));
   if (summing && type == at::kBool && summing->reduction == Reduction::max) {
@@ -45,8 +45,8 @@ at::Tensor tensor_of(const std::shared_ptr<Rows>& rows, const void* data, std::s
       at::TensorOptions(type).device(at::kCPU));
 }
 
-// Makes the rows and puts them into the tensors, whatever modes of autograd the waiting thread is
-// in. Copies to a device run on the caller's stream. They are complete when this returns.
+// Makes the rows and puts them into the tensors, whatever autograd modes the waiting thread has
+// set. Copies to a device run on the caller's stream. They are complete when this function returns.
 void give_rows(const std::vector<at::Tensor>& tensors, const std::optional<c10::Stream>& stream,
                const std::function<SparseRows()>& make) {
   const c10::InferenceMode outside(false);
@@ -77,7 +77,7 @@ Step step_of_rows(const std::vector<at::Tensor>& tensors, const std::optional<c1
   return {{}, begin, end};
 }
 
-// For fixed32, which needs all elements: a dense sum, and then its nonzero rows.
+// For fixed32, which needs all elements: makes a dense sum, and then takes its nonzero rows.
 Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
                       const std::optional<c10::Stream>& stream, const SparseRows& rows,
                       const CallOptions& call) {
@@ -91,7 +91,8 @@ Step step_of_all_rows(const std::vector<at::Tensor>& tensors,
   return {{}, begin, end};
 }
 
-// The sum of this rank's list. Each of its tensors becomes the sum of all tensors of all ranks.
+// The sum of this rank's list. The call then replaces each of its tensors by the sum of all tensors
+// of all ranks.
 at::Tensor sum_of_list(const std::vector<at::Tensor>& tensors, const ::c10d::ReduceOp& operation) {
   if (tensors.size() == 1) return tensors[0];
   TORCH_CHECK(operation == ::c10d::ReduceOp::SUM, "infold: ", kName,

@@ -18,7 +18,7 @@ at::IntArrayRef dense_sizes(const at::Tensor& tensor) {
   return tensor.sizes().slice(static_cast<std::size_t>(tensor.sparse_dim()));
 }
 
-// From a row's number to its index in each sparse dimension.
+// Converts a row's number to its index in each sparse dimension.
 at::Tensor unflattened(const at::Tensor& indices, at::IntArrayRef sizes) {
   const auto dimensions = static_cast<std::int64_t>(sizes.size());
   if (dimensions == 1) return indices.unsqueeze(0);
@@ -53,7 +53,7 @@ SparseRows rows_of(const at::Tensor& tensor, at::ScalarType type,
     rows.row_elements *= 2;
   }
   rows.values = network_form(values, type, factor);
-  // Rows without elements hold no data, so no row is needed.
+  // Rows without elements do not hold data, so no row is needed.
   if (rows.row_elements == 0) return {at::zeros({0}, at::kLong), rows.values.flatten(), 0, 1};
   return rows;
 }

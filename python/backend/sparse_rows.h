@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's sparse tensors (COO) in the network's form: some rows of a dense tensor. All other rows
-// are zeros. The dense dimensions make up a row, and the sparse dimensions number the rows. A
+// PyTorch's sparse tensors (COO) in the network's form: some rows of a dense tensor, whose other
+// rows are zeros. The dense dimensions make up a row, and the sparse dimensions number the rows. A
 // tensor without dense dimensions has rows of one element.
 #pragma once
 
@@ -23,10 +23,10 @@ struct SparseRows {
 SparseRows rows_of(const at::Tensor& tensor, at::ScalarType type,
                    const std::optional<at::Tensor>& factor);
 
-// All rows of the dense tensor, with the rows of zeros.
+// All rows of the dense tensor, including the rows of zeros.
 SparseRows all_rows(const SparseRows& rows);
 
-// The rows that have an element that is not zero, as a sparse sum returns them.
+// The rows with an element that is not zero, as a sparse sum returns them.
 SparseRows nonzero_rows(SparseRows rows);
 
 // Replaces the tensor's rows, converted to its type and device.

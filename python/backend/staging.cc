@@ -20,7 +20,7 @@ c10::Stream current_stream(c10::Device device) {
   return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
-// Older versions of torch answer this in Python only, and for the current stream.
+// Older versions of torch answer this only in Python, and only for the current stream.
 template <typename Stream>
 bool is_captured(const Stream& stream) {
   if constexpr (requires { stream.is_capturing(); }) {
@@ -56,7 +56,7 @@ void Staging::keep(const at::Tensor& tensor) const {
 
 std::vector<Staging::Piece> Staging::bring(const at::Tensor& tensor, std::int64_t bytes_max) {
   std::vector<Piece> pieces;
-  // Other threads write it later, outside the caller's autograd graph.
+  // Other threads write the tensor later, outside the caller's autograd graph.
   const at::Tensor flat = tensor.detach().view({-1});
   const std::int64_t elements = std::max<std::int64_t>(1, bytes_max / flat.element_size());
   follow_current();

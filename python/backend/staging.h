@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies tensors of a device to the host for the network, and results back: through pinned memory,
-// in pieces, on a stream of its own. That stream waits for the work that the caller's stream has
-// now.
+// Copies tensors of a device to the host for the network, and copies results back. Copies go
+// through pinned memory, in pieces, on a separate stream. That stream waits for the work that the
+// caller's stream has at this moment.
 //
-// Device-generic: the code does not name CUDA, so one source serves every build of PyTorch.
+// The code does not name CUDA, so that one source serves every build of PyTorch.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ namespace infold::pytorch {
 
 class Staging : public std::enable_shared_from_this<Staging> {
  public:
-  // Throws while the caller's stream is being captured into a graph. The graph would repeat the
-  // copies without the call on the network.
+  // Throws while the caller's stream is being captured into a graph, because the graph would repeat
+  // the copies without the call on the network.
   explicit Staging(c10::Device device);
 
   // A part of a tensor, and the memory that the network reads and writes instead.
@@ -30,14 +30,15 @@ class Staging : public std::enable_shared_from_this<Staging> {
     std::shared_ptr<c10::Event> arrived;
   };
 
-  // The stream waits for the work that the caller's stream has now. Call it on the caller's thread.
+  // Makes the stream wait for the work that the caller's stream has now. Call it on the caller's
+  // thread.
   void follow_current() const;
-  // The allocator does not reuse the tensor's memory before this stream is done with it, even if
-  // the tensor is destroyed.
+  // Keeps the allocator from reusing the tensor's memory before this stream is done with it, even
+  // if the tensor is destroyed.
   void keep(const at::Tensor& tensor) const;
 
   // Begins to copy a contiguous tensor to the host. wait_for() waits for one piece. The number and
-  // sizes of the pieces depend on the tensor's size alone, so they are the same at all ranks.
+  // sizes of the pieces depend only on the tensor's size, so they are the same at all ranks.
   std::vector<Piece> bring(const at::Tensor& tensor, std::int64_t bytes_max);
   // Pinned memory of the host for a result.
   at::Tensor room_for(const at::Tensor& on_device) const;

@@ -40,7 +40,7 @@ std::optional<Reduction> reduction_of(ReduceOp::RedOpType operation) {
   }
 }
 
-// Sums and maxima of bools are "any", products and minima are "all".
+// Sums and maxima of bools mean "any"; products and minima mean "all".
 std::optional<Summing> summing_of_bools(ReduceOp::RedOpType operation) {
   switch (operation) {
     case ReduceOp::SUM:
@@ -155,7 +155,7 @@ at::Tensor network_form(const at::Tensor& tensor, at::ScalarType type,
                         const std::optional<at::Tensor>& factor) {
   const at::NoGradGuard no_grad;
   if (factor) {
-    // A scalar stays on the host. A copy to the device would wait for all work there.
+    // A scalar stays on the host, because a copy to the device would wait for all work there.
     const bool is_number = factor->dim() == 0 && factor->device().is_cpu();
     const at::Tensor there = is_number ? *factor : factor->to(tensor.device());
     return plain(at::mul(tensor, there).to(type));

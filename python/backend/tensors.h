@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PyTorch's tensors in infold's terms: what infold can sum and in which type, and the checks of
+// Describes PyTorch's tensors in infold's terms: what infold can sum and in which type. Also checks
 // arguments.
 #pragma once
 
@@ -25,7 +25,8 @@ struct Summing {
   std::optional<at::Tensor> factor = {};  // multiplies the elements first
 };
 
-// Nothing if the network cannot do it: BAND, BXOR, products, and types that infold does not know.
+// Returns nothing if the network cannot do the reduction: BAND, BXOR, products, and types that
+// infold does not know.
 std::optional<Summing> summing_of(const ::c10d::ReduceOp& operation, at::ScalarType type);
 
 // Whether zeros do not change the result, so that they can be left out.
@@ -35,36 +36,37 @@ bool can_be_sparse(Reduction reduction);
 void check_reduction(const ::c10d::ReduceOp& operation, at::ScalarType type,
                      const char* collective);
 
-// Throws for arguments that are wrong at this rank, before any other rank hears of the call. The
+// Reports arguments that are wrong at this rank, before any other rank hears of the call. The
 // messages have torch's wording, because programs and torch's own tests look for it.
 using Refusal = std::function<void(const std::string&)>;
 Refusal refusal_of(const char* collective);
 
-// The only tensor of the list. A rank has one device, so it passes one tensor.
+// The only tensor of the list. A rank has one device, so it must pass one tensor.
 const at::Tensor& only(const std::vector<at::Tensor>& tensors, const char* collective);
 
 void check_root(std::int64_t rank, int ranks, const char* collective);
-// Of a list of tensors, one of which is the root's source or destination.
+// For a list of tensors, one of which is the root's source or destination.
 void check_root(std::int64_t rank, int ranks, std::int64_t tensor, std::size_t tensors,
                 const char* collective);
 
-// Throw for tensors that no backend takes. The messages name the collective.
+// These throw for tensors that no backend accepts. The messages name the collective.
 void check_device(const at::Tensor& tensor, const char* collective);
 void check_tensor(const at::Tensor& tensor, const char* collective);
 
 // Whether the elements lie one after the other in memory, neither conjugated nor negated.
 bool is_plain(const at::Tensor& tensor);
-// The tensor itself if it is plain, else a plain copy.
+// The tensor itself if it is plain, otherwise a plain copy.
 at::Tensor plain(const at::Tensor& tensor);
 
-// A plain tensor of the type, for the network to read and write: the tensor itself if it has this
-// form already, else a copy.
+// A plain tensor of this type, for the network to read and write: the tensor itself if it already
+// has this form, otherwise a copy.
 at::Tensor network_form(const at::Tensor& tensor, at::ScalarType type,
                         const std::optional<at::Tensor>& factor = std::nullopt);
-// Copies a result into the caller's tensor, unless it lies there already.
+// Copies a result into the caller's tensor, unless it is already there.
 void give_back(const at::Tensor& network, const at::Tensor& tensor);
 
-// The elements of a contiguous tensor, in its own type or, if infold lacks the type, as bytes.
+// The elements of a contiguous tensor, in its own type, or as bytes if infold does not have the
+// type.
 MutableTensorView view_of(const at::Tensor& tensor);
 
 // An uninitialized tensor of `rows` rows, each of this row's size and type.

@@ -26,7 +26,7 @@ std::chrono::milliseconds left_until(Time end) {
 }
 
 std::exception_ptr exception_of(const Error& error) {
-  // Torch's wording, which schedulers and torch's own tests look for.
+  // Uses torch's wording, which schedulers and torch's own tests look for.
   const bool is_late = error.code == Code::deadline_exceeded || error.code == Code::pending;
   std::string text = "infold: " + std::string(is_late ? "Timed out waiting: " : "") + error.message;
   if (error.code == Code::mismatch && text.find("barrier") != std::string::npos) {
@@ -72,8 +72,8 @@ std::optional<std::string> Work::start(Communicator& communicator, const std::st
   return reason;
 }
 
-// A mismatch of compressions is found by all ranks alike. All ranks also hear of a job that is
-// over.
+// Returns no reason if all ranks find the failure themselves: a mismatch of compressions, or a job
+// that is over.
 std::optional<std::string> Work::begin_steps(Communicator& communicator,
                                              const std::stop_token& stop) {
   for (const Step& step : recipe_.steps) {
@@ -88,7 +88,7 @@ std::optional<std::string> Work::begin_steps(Communicator& communicator,
         if (made.error().code == Code::mismatch || communicator.failure()) return std::nullopt;
         return made.error().message;
       }
-    } catch (const std::exception& error) {  // of a compressor in Python
+    } catch (const std::exception& error) {  // from a compressor in Python
       first_failure_ = std::current_exception();
       return error.what();
     }
@@ -98,9 +98,9 @@ std::optional<std::string> Work::begin_steps(Communicator& communicator,
 }
 
 void Work::fail(const std::exception_ptr& reason) {
-  Recipe spent;  // destroyed without locks: a tensor's last owner may need the interpreter
+  Recipe spent;  // destroyed without locks, because a tensor's last owner may need the interpreter
   {
-    const std::lock_guard lock(steps_mutex_);
+    const base::MutexLock lock(steps_mutex_);
     if (!has_ended()) spent = end_with(reason);
   }
   resolve();
@@ -155,11 +155,11 @@ void Work::conclude_calls() {
   advance();
 }
 
-// Does the actions after the calls that have ended, in their order.
+// Does the actions that follow the calls which have ended, in their order.
 void Work::advance() {
   Recipe spent;
   {
-    const std::lock_guard lock(steps_mutex_);
+    const base::MutexLock lock(steps_mutex_);
     if (has_ended() || !is_started()) return;
     for (; steps_done_ < handles_.size() && handles_[steps_done_].test(); ++steps_done_) {
       if (!recipe_.steps[steps_done_].calls) {
@@ -174,7 +174,7 @@ void Work::advance() {
   }
 }
 
-// On any thread: writes the tensors that the caller may write, such as those of inference mode.
+// May run on any thread. Writes tensors that the caller may write, such as those of inference mode.
 void Work::attempt(const std::function<void()>& action) {
   if (!action) return;
   const c10::InferenceMode inference;
@@ -185,7 +185,7 @@ void Work::attempt(const std::function<void()>& action) {
   }
 }
 
-// Returns the parts that are no longer needed, which the caller destroys without locks.
+// Returns the parts that are no longer needed. The caller destroys them without locks.
 Recipe Work::end_with(const std::exception_ptr& reason) {
   Recipe spent;
   spent.steps.swap(recipe_.steps);
@@ -267,16 +267,17 @@ bool Work::wait(std::chrono::milliseconds timeout) {
     if (exception_) std::rethrow_exception(exception_);
   }
   if (recipe_.recorded) Recorder::of_process().note_wait(*recipe_.recorded, begin);
-  // The host has waited for the calls. The caller's stream waits for the copies of the results.
+  // The host has waited for the calls. The caller's stream still has to wait for the copies of the
+  // results.
   if (const std::shared_ptr<c10::Event> end = this->end()) recipe_.staging->make_current_wait(*end);
   return true;
 }
 
-// PyTorch calls it after the end only. A call before the end waits.
+// PyTorch calls this only after the end. An earlier call waits.
 void Work::synchronize() { wait(kNoTimeout); }
 
 void Work::blockCurrentStream() {
-  // The base class waits for the future, but copies to the device may still run then.
+  // The base class waits for the future, but copies to the device may still be running then.
   recipe_.staging ? static_cast<void>(wait(kNoTimeout)) : ::c10d::Work::blockCurrentStream();
 }
 
@@ -305,7 +306,7 @@ std::vector<c10::Device> Work::devices() const {
   return {recipe_.staging->device()};
 }
 
-// A list of lists if there are several, as in Gloo's works.
+// A list of lists if there are several lists, as in Gloo's works.
 c10::IValue Work::value() const {
   return output_lists_.size() > 1 ? c10::IValue(output_lists_) : c10::IValue(outputs_);
 }
@@ -335,8 +336,8 @@ bool Work::is_future_done() const {
   return !future_ || future_->completed();
 }
 
-// The completion of an ended work's future; empty if another caller has taken it. Call it without
-// locks that callbacks may need.
+// The completion of an ended work's future, or nothing if another caller has taken it. Call it
+// without locks that callbacks may need.
 Completions::Completion Work::take_completion() {
   const std::lock_guard lock(mutex_);
   if (!completed_ || !future_ || std::exchange(is_resolved_, true)) return {};

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PyTorch's handle of one collective: the calls on a communicator, and the actions on tensors
-// before and after them. The first thread that finds the calls ended does the actions after them.
-// The work keeps its tensors until then. Callbacks of its future run on other threads
+// before and after them. The first thread that notices the end of the calls does the actions after
+// them. The work keeps its tensors until then. Callbacks of its future run on other threads
 // (completions.h).
 //
-// Any thread may call any method but start() and fail(), which GroupJob calls.
+// Any thread may call any method except start() and fail(), which GroupJob calls.
 #pragma once
 
 #include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,6 +21,7 @@
 #include <infold/communicator.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "base/mutex.h"
 #include "python/backend/completions.h"
 #include "python/backend/recording/recorder.h"
 #include "python/backend/staging.h"
@@ -33,13 +33,13 @@ class Work;
 
 using Time = std::chrono::steady_clock::time_point;
 
-// A recipe has one step as a rule. Tensors on a device travel in several.
+// A recipe usually has one step. Tensors on a device travel in several.
 struct Step {
   std::function<void()> before;  // waits until the input is in place; may be empty
   std::function<Handle(Communicator&)> call;
-  std::function<void()> after;  // once the result is in place; may be empty
-  // In place of `call`, if set: several calls, each of which needs the result of the one before.
-  // Blocks.
+  std::function<void()> after;  // when the result is in place; may be empty
+  // If set, used instead of `call`: several calls, each of which needs the result of the one
+  // before. Blocks.
   std::function<Result<void>(Communicator&, const std::stop_token& stop)> calls = {};
 };
 
@@ -52,17 +52,18 @@ struct Recipe {
   // The outputs of a collective of lists, for its future; empty otherwise.
   std::vector<std::vector<at::Tensor>> output_lists = {};
   std::vector<Step> steps = {};
-  std::function<void()> alone = {};       // in a group of one rank, in place of the steps
-  std::shared_ptr<Staging> staging = {};  // of tensors on a device
-  // Counts from the call; the call then has failed for good. If not positive, the group's timeout.
+  std::function<void()> alone = {};       // instead of the steps, in a group of one rank
+  std::shared_ptr<Staging> staging = {};  // for tensors on a device
+  // Counts from the call, which has then failed for good. If it is not positive, the group's
+  // timeout holds.
   std::chrono::milliseconds timeout = kNoTimeout;
   // Works that have to end first, with their effects on devices; and works of the delegate.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
-  int root = 0;                                 // of broadcast and reduce
-  std::optional<Recorder::Note> recorded = {};  // of a call that is recorded
+  int root = 0;                                 // for broadcast and reduce
+  std::optional<Recorder::Note> recorded = {};  // set if the call is recorded
 
-  // Whether a start blocks, so that the caller's thread must not do it.
+  // Whether starting blocks, so that the caller's thread must not start it.
   bool blocks() const;
 };
 
@@ -72,18 +73,19 @@ class Work final : public ::c10d::Work {
        std::shared_ptr<Completions> completions);
   ~Work() override;
 
-  // Begins the calls; once. If a call could not begin, the work ends with that failure. The answer
-  // is the reason if the other ranks wait for that call and nothing else tells them.
+  // Begins the calls; may be called once. If a call could not begin, the work ends with that
+  // failure. Returns the reason if the other ranks wait for that call and nothing else tells them.
   std::optional<std::string> start(Communicator& communicator, const std::stop_token& stop);
-  // Ends the work without calls, with a reason or, without one, in success. No effect after the
-  // end.
+  // Ends the work without calls, either with a failure or, if `reason` is null, in success. Has no
+  // effect after the end.
   void fail(const std::exception_ptr& reason);
   // Blocks until the calls have ended, within their deadlines, and does the actions after them.
   void conclude();
-  // The same without the future's completion, which take_completion() then gives to one caller.
+  // Like conclude(), but leaves the future's completion to take_completion(), which gives it to one
+  // caller.
   void conclude_calls();
   Completions::Completion take_completion();
-  // In a group of one rank, in place of start().
+  // Used instead of start() in a group of one rank.
   void run_alone();
 
   bool blocks() const { return recipe_.blocks(); }
@@ -91,7 +93,7 @@ class Work final : public ::c10d::Work {
   std::optional<Time> end_of_time() const;
   // The failure if that timeout ends before the call has begun.
   std::exception_ptr too_late() const { return too_late_after(recipe_.timeout); }
-  // Only looks, while isCompleted() also advances the work.
+  // Only checks, while isCompleted() also advances the work.
   bool has_ended() const;
 
   bool isCompleted() override;
@@ -126,11 +128,13 @@ class Work final : public ::c10d::Work {
   const std::shared_ptr<Completions> completions_;
   std::vector<Handle> handles_;  // set by start(), before is_started()
 
-  std::mutex steps_mutex_;  // before mutex_, which is the base's
-  std::size_t steps_done_ = 0;
-  std::exception_ptr first_failure_;
+  base::Mutex steps_mutex_;  // taken before mutex_
+  std::size_t steps_done_ GUARDED_BY(steps_mutex_) = 0;
+  std::exception_ptr first_failure_;  // start() sets it without the lock, before is_started()
 
-  bool begins_ = false;  // guarded by mutex_, like the members below
+  // mutex_ guards all members below. It is torch's std::mutex, which clang cannot check. end_ is
+  // set before the work ends, and read after that.
+  bool begins_ = false;
   bool started_ = false;
   std::vector<at::Tensor> outputs_;
   const std::vector<std::vector<at::Tensor>> output_lists_;
@@ -139,10 +143,10 @@ class Work final : public ::c10d::Work {
   bool is_resolved_ = false;
 };
 
-// Waits, and ignores how the work ended: its own caller learns that.
+// Waits, and ignores how the work ended, because the work's own caller learns that.
 void wait_for_end(::c10d::Work& work);
 
-// At least a millisecond, because zero would mean no limit.
+// At least one millisecond, because zero would mean no limit.
 std::chrono::milliseconds left_until(Time end);
 
 // PyTorch's exception for a failure of communication.

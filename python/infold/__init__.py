@@ -26,14 +26,25 @@ from infold.communicator import Communicator, Handle
 from infold.errors import DeadlineExceeded, Error, InvalidArgument
 from infold.options import Options
 
-__all__ = ["Communicator", "DeadlineExceeded", "Error", "Handle", "InvalidArgument", "Options",
-           "__version__", "compress", "hooks", "statistics", "trace"]
+__all__ = [
+    "Communicator",
+    "DeadlineExceeded",
+    "Error",
+    "Handle",
+    "InvalidArgument",
+    "Options",
+    "__version__",
+    "compress",
+    "hooks",
+    "statistics",
+    "trace",
+]
 
 _OF_TORCH = ("compress", "hooks", "statistics", "trace")
 
 
 def __getattr__(name):
-    """Python calls this only for missing names, such as the parts for torch without torch."""
+    """Python calls this only for missing names, such as PyTorch's part if torch is missing."""
     if name in _OF_TORCH:
         raise AttributeError(f"infold.{name} is for PyTorch: {_reason}")
     raise AttributeError(f"module 'infold' has no attribute '{name}'")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libinfold.so and its C functions (include/infold/infold.h), which work with every version of
-Python. Structs and numbers here are those of the header. ctypes releases the interpreter's lock
-during each call, so other threads of the program run meanwhile."""
+Python. The structs and numbers here are the same as in the header. ctypes releases the
+interpreter's lock during each call, so that other threads of the program can run."""
 
 import ctypes
 import pathlib
@@ -19,32 +19,66 @@ LAYOUTS = ("dense", "blocks", "automatic")
 SITES = ("automatic", "switches", "workers", "mixed")
 SHARED_MEMORY = ("auto", "off", "always")
 
-_int, _long, _size, _text, _pointer = (ctypes.c_int32, ctypes.c_int64, ctypes.c_size_t,
-                                       ctypes.c_char_p, ctypes.c_void_p)
+_int, _long, _size, _text, _pointer = (
+    ctypes.c_int32,
+    ctypes.c_int64,
+    ctypes.c_size_t,
+    ctypes.c_char_p,
+    ctypes.c_void_p,
+)
 
 
 class LocalGroupOptions(ctypes.Structure):
     _fields_ = [
-        ("struct_bytes", _size), ("world", _int), ("rack_size", _int), ("mtu_bytes", _int),
-        ("wire", _int), ("deadline_ns", _long), ("loss", ctypes.c_double),
-        ("duplication", ctypes.c_double), ("reordering", ctypes.c_double),
-        ("seed", ctypes.c_uint64)]
+        ("struct_bytes", _size),
+        ("world", _int),
+        ("rack_size", _int),
+        ("mtu_bytes", _int),
+        ("wire", _int),
+        ("deadline_ns", _long),
+        ("loss", ctypes.c_double),
+        ("duplication", ctypes.c_double),
+        ("reordering", ctypes.c_double),
+        ("seed", ctypes.c_uint64),
+    ]
 
 
 class JoinOptions(ctypes.Structure):
     _fields_ = [
-        ("struct_bytes", _size), ("switches", ctypes.POINTER(_text)), ("switch_count", _size),
-        ("rendezvous", _text), ("job", _text), ("address", _text), ("host", _text),
-        ("rank", _int), ("world", _int), ("sites", _int), ("switch_weight", _int),
-        ("worker_weight", _int), ("mtu_bytes", _int), ("offload", _int), ("drivers", _int),
-        ("shared_memory", _int), ("verify", _int), ("rejoin", _int), ("wire", _int),
-        ("deadline_ns", _long), ("stop", _pointer)]
+        ("struct_bytes", _size),
+        ("switches", ctypes.POINTER(_text)),
+        ("switch_count", _size),
+        ("rendezvous", _text),
+        ("job", _text),
+        ("address", _text),
+        ("host", _text),
+        ("rank", _int),
+        ("world", _int),
+        ("sites", _int),
+        ("switch_weight", _int),
+        ("worker_weight", _int),
+        ("mtu_bytes", _int),
+        ("offload", _int),
+        ("drivers", _int),
+        ("shared_memory", _int),
+        ("verify", _int),
+        ("rejoin", _int),
+        ("wire", _int),
+        ("deadline_ns", _long),
+        ("stop", _pointer),
+    ]
 
 
 class CallOptions(ctypes.Structure):
     _fields_ = [
-        ("struct_bytes", _size), ("op", _int), ("wire", _int), ("priority", _int),
-        ("layout", _int), ("keep_input", _int), ("deadline_ns", _long)]
+        ("struct_bytes", _size),
+        ("op", _int),
+        ("wire", _int),
+        ("priority", _int),
+        ("layout", _int),
+        ("keep_input", _int),
+        ("deadline_ns", _long),
+    ]
 
 
 _OPTIONS, _HANDLE = ctypes.POINTER(CallOptions), ctypes.POINTER(_pointer)
@@ -86,8 +120,10 @@ def _load():
         function.restype, function.argtypes = result, arguments
     version = library.infold_abi_version()
     if version != ABI_VERSION:
-        raise ImportError(f"infold: {path} has version {version} of the C functions, and the "
-                          f"package needs {ABI_VERSION}: install the package again")
+        raise ImportError(
+            f"infold: {path} has version {version} of the C functions, and the "
+            f"package needs {ABI_VERSION}: install the package again"
+        )
     return library
 
 
@@ -95,15 +131,17 @@ library = _load()
 
 
 def check(code):
-    """Raises the error of this thread's last call. Call it in the thread that made the call."""
+    """Raises the error of this thread's last call, so call it in the thread of the call."""
     if code != OK:
-        raise error_of(library.infold_code_name(code).decode(),
-                       library.infold_error_message().decode(errors="replace"),
-                       library.infold_error_rank())
+        raise error_of(
+            library.infold_code_name(code).decode(),
+            library.infold_error_message().decode(errors="replace"),
+            library.infold_error_rank(),
+        )
 
 
 def number_of(name, allowed, option):
-    """The C number of a name. `allowed` has the order of the header's enum."""
+    """The C number of a name. `allowed` has the names in the order of the header's enum."""
     if name not in allowed:
         raise ValueError(f"infold: {option} is {name!r}; allowed: {', '.join(allowed)}")
     return allowed.index(name)
@@ -112,7 +150,8 @@ def number_of(name, allowed, option):
 def nanoseconds(seconds, option):
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(f"infold: {option} is {seconds!r}; allowed: seconds")
-    if not 0 < seconds <= 1e9:  # thirty years; a NaN fails the comparison too
-        raise ValueError(f"infold: {option} is {seconds!r}; allowed: more than 0 seconds, "
-                         "up to 1e9")
+    if not 0 < seconds <= 1e9:  # thirty years; a NaN also fails the comparison
+        raise ValueError(
+            f"infold: {option} is {seconds!r}; allowed: more than 0 seconds, up to 1e9"
+        )
     return int(seconds * 1e9)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and times of the operators that PyTorch runs, from its profiler. PyTorch has one profiler
-at a time: a second one takes the events of the first."""
+"""Names and times of the operators that PyTorch runs, from its profiler. PyTorch can run only one
+profiler at a time: a second one takes the events of the first."""
 
 import statistics
 import time
@@ -8,18 +8,18 @@ import warnings
 
 import torch
 
-# Each mark is an event of the profiler between two times of our clock. The shortest one tells best
-# how the clocks differ. The first one takes milliseconds, and the system may interrupt another.
+# Each mark is an event of the profiler between two times of our clock. The shortest mark shows best
+# how the clocks differ: the first one takes milliseconds, and the system may interrupt others.
 _MARK = "infold: mark"
 _MARKS = 5
 
 
 class Operators:
-    """Where PyTorch has no profiler, or the program runs one, there are no names, and a warning."""
+    """Warns and records no names if PyTorch has no profiler, or if the program runs one."""
 
     def __init__(self):
         self._profiler = None
-        self._marks = []  # our times before and after each
+        self._marks = []  # our times before and after each mark
 
     def begin(self):
         try:
@@ -38,7 +38,7 @@ class Operators:
             self._marks.append((before, time.monotonic_ns()))
 
     def end(self):
-        """The outermost operators of each thread: name, begin and end, in nanoseconds."""
+        """The outermost operators of each thread: name, and begin and end in nanoseconds."""
         if self._profiler is None:
             return []
         try:
@@ -47,19 +47,27 @@ class Operators:
             _warn(f"another profiler began in the recording: {error}")
             return []
         events = self._profiler.events()
-        seen_us = sorted((event.time_range.start, event.time_range.end) for event in events
-                         if event.name == _MARK)
+        seen_us = sorted(
+            (event.time_range.start, event.time_range.end)
+            for event in events
+            if event.name == _MARK
+        )
         if len(seen_us) != _MARKS:
             _warn("another profiler began in the recording")
             return []
-        (before, after), middle_us = min(zip(self._marks, map(statistics.mean, seen_us)),
-                                         key=lambda each: each[0][1] - each[0][0])
+        (before, after), middle_us = min(
+            zip(self._marks, map(statistics.mean, seen_us), strict=True),
+            key=lambda each: each[0][1] - each[0][0],
+        )
 
         def nanoseconds(at_us):
             return (before + after) // 2 + int((at_us - middle_us) * 1e3)
 
-        return [(event.name, nanoseconds(event.time_range.start), nanoseconds(event.time_range.end))
-                for event in events if _is_operator(event) and not _has_operator_above(event)]
+        return [
+            (event.name, nanoseconds(event.time_range.start), nanoseconds(event.time_range.end))
+            for event in events
+            if _is_operator(event) and not _has_operator_above(event)
+        ]
 
 
 def _warn(why):
@@ -67,7 +75,7 @@ def _warn(why):
 
 
 def _is_operator(event):
-    """Of a library such as aten. The frames of autograd and the collectives are none."""
+    """Whether this is an operator of a library such as aten, not a frame or a collective."""
     library, colons, _ = event.name.partition("::")
     return bool(colons) and library not in ("autograd", "c10d", "infold")
 

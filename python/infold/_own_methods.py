@@ -10,8 +10,8 @@ import torch
 
 
 class Compressor:
-    """The base of methods of your own, with the names of GRACE's Compressor. One object compresses
-    one parameter at one rank.
+    """The base of your own methods, with the names of GRACE's Compressor. One object compresses one
+    parameter at one rank.
 
         class Half(infold.compress.Compressor):
             def compress(self, tensor, name):
@@ -24,18 +24,20 @@ class Compressor:
         infold.compress.hook("half").register(model)
 
     compress() gets a copy of the gradient, in float32 on the CPU. It returns a list of tensors,
-    which travel, and a context, which stays at the rank. Each rank gets all ranks' tensors, of any
-    sizes, and calls decompress() with its own context. The mean of the results is the gradient.
+    which travel, and a context, which stays at the rank. Each rank gets the tensors of all ranks,
+    of any sizes, and calls decompress() with its own context. The mean of the results is the
+    gradient.
 
-    A step that failed is made again, so compress() should change nothing that later steps depend
-    on. A memory, such as "residual", keeps what was not sent. For random numbers use
-    self.generator, which is seeded for each step: no global state changes, and a run repeats.
+    A failed step is made again, so compress() should not change anything that later steps depend
+    on. A memory, such as "residual", keeps what was not sent. For random numbers, use
+    self.generator, which is seeded for each step, so that no global state changes and runs can be
+    repeated.
     """
 
     generator: torch.Generator
 
     def __init__(self, average=True, tensors_size_are_same=True):
-        """GRACE's arguments. Sizes may always differ."""
+        """Takes GRACE's arguments. Sizes may always differ."""
         del tensors_size_are_same
         if not average:
             raise ValueError("infold: average is False; results of all ranks are averaged")
@@ -48,8 +50,9 @@ class Compressor:
 
 
 class NumpyCompressor(Compressor):
-    """The same with numpy's arrays in place of tensors: compress() gets one and returns a list of
-    them, decompress() gets a list and returns one. self.generator is a numpy.random.Generator.
+    """The same with numpy's arrays instead of tensors: compress() gets an array and returns a list
+    of arrays; decompress() gets a list and returns an array. self.generator is a
+    numpy.random.Generator.
 
         class Half(infold.compress.NumpyCompressor):
             def compress(self, array, name):
@@ -61,7 +64,7 @@ class NumpyCompressor(Compressor):
 
 
 class Memory:
-    """The base of memories of your own, with the names of GRACE's Memory, for a method of your own.
+    """The base of your own memories for your own methods, with the names of GRACE's Memory.
 
         class Residual(infold.compress.Memory):
             def __init__(self):
@@ -75,9 +78,9 @@ class Memory:
 
         infold.compress.add("half", Half, memory=Residual)
 
-    One object belongs to one parameter at one rank. Its attributes are what it remembers: tensors,
-    numbers, texts, and dicts and lists of these. They are saved after each step and restored before
-    the next one. So a step that failed changes nothing, and a hook's state_dict() has them.
+    One object belongs to one parameter at one rank. It remembers its attributes: tensors, numbers,
+    texts, and dicts and lists of these. They are saved after each step and restored before the next
+    one, so that a failed step does not change anything, and a hook's state_dict() includes them.
     """
 
     def compensate(self, tensor, name):
@@ -88,7 +91,7 @@ class Memory:
 
 
 class _OfOneParameter:
-    """What the extension calls. It knows tensors only."""
+    """The object that the extension calls. The extension knows only tensors."""
 
     def __init__(self, compressor, make_memory):
         self.compressor = compressor
@@ -97,7 +100,7 @@ class _OfOneParameter:
         self.context = None
 
     def encode(self, tensor, seed, state):
-        """The tensors that travel, and the state after a step that ends well."""
+        """Returns the tensors that travel, and the state after a step that succeeds."""
         self.compressor.generator = self.generator_of(seed)
         with torch.no_grad():
             given = self.given(tensor)
@@ -127,8 +130,10 @@ class _OfOneParameter:
 
     def tensor_of(self, made):
         if not isinstance(made, torch.Tensor):
-            raise TypeError(f"{type(made)} is no tensor; methods with numpy's arrays derive from "
-                            "infold.compress.NumpyCompressor")
+            raise TypeError(
+                f"{type(made)} is no tensor; methods with numpy's arrays derive from "
+                "infold.compress.NumpyCompressor"
+            )
         return made.detach().cpu().contiguous()
 
 
@@ -143,17 +148,18 @@ class _OfOneParameterInNumpy(_OfOneParameter):
         return torch.from_numpy(_numpy().array(made, order="C"))
 
 
-# An object belongs to one parameter, so all parameters may have the same name there.
+# An object belongs to one parameter, so all parameters can have the same name inside it.
 _NAME = "gradient"
 
 
 def _numpy():
     import numpy
+
     return numpy
 
 
 def _state_of(attributes):
-    """As float32, which states of a compression consist of: the count of bytes, and the bytes."""
+    """The attributes as float32, like all states: the number of bytes, and the bytes."""
     file = io.BytesIO()
     torch.save(attributes, file)
     data = struct.pack("<Q", file.tell()) + file.getvalue()
@@ -165,35 +171,37 @@ def _attributes_of(state):
         return {}
     data = state.numpy().tobytes()
     [count] = struct.unpack_from("<Q", data)
-    return torch.load(io.BytesIO(data[8:8 + count]), weights_only=True)
+    return torch.load(io.BytesIO(data[8 : 8 + count]), weights_only=True)
 
 
 def _check(state, memory):
-    """Refuses in the first step what the second could not read."""
+    """Refuses attributes in the first step that the second step could not read."""
     try:
         _attributes_of(state)
     except pickle.UnpicklingError as error:
         raise TypeError(
             f"attributes of {type(memory).__name__} have to be tensors, numbers, texts, and dicts "
-            f"and lists of these: {error}") from None
+            f"and lists of these: {error}"
+        ) from None
 
 
 def add(name, method, bias="contractive", memory=None):
-    """Makes a class like Compressor a method of that name, at every rank. Numbers among the
-    arguments of its constructor are settings, whose defaults are the usual values.
+    """Makes a class like Compressor a method of this name. Call it at every rank. Numbers among the
+    arguments of the class's constructor are settings, whose defaults are the usual values.
 
-    `bias` says what is known of the error, for the choice of a memory: "none" (only rounding),
-    "unbiased" (the mean over random numbers is the gradient), "contractive" (the error is smaller
-    than the gradient), "direction" (only the direction has a meaning) or "unknown".
+    `bias` says what is known of the error, to choose a memory: "none" (only rounding), "unbiased"
+    (the mean over random numbers is the gradient), "contractive" (the error is smaller than the
+    gradient), "direction" (only the direction has a meaning) or "unknown".
 
     `memory` is a class like Memory, or another callable without arguments that makes one. The
-    method then has this memory and no other.
+    method then always has this memory.
     """
     from infold import _c
 
     if hasattr(method, "aggregate"):
-        raise TypeError(f"infold: {name}: aggregate() is not called; results of all ranks are "
-                        "averaged")
+        raise TypeError(
+            f"infold: {name}: aggregate() is not called; results of all ranks are averaged"
+        )
     is_numpy = inspect.isclass(method) and issubclass(method, NumpyCompressor)
     if memory is not None and is_numpy:
         raise TypeError(f"infold: {name}: a memory is for methods with torch's tensors")
@@ -203,11 +211,14 @@ def add(name, method, bias="contractive", memory=None):
 
     def make(sides, given):
         del sides
-        return made(method(**{
-            each: int(value) if each in is_whole else value for each, value in given.items()}),
-            memory)
+        return made(
+            method(
+                **{each: int(value) if each in is_whole else value for each, value in given.items()}
+            ),
+            memory,
+        )
 
-    # A residual beside a memory of its own would count twice what was not sent.
+    # A residual next to the method's own memory would count twice what was not sent.
     _c.add_method(name, bias if memory is None else "unknown", settings, make)
 
 
@@ -218,6 +229,7 @@ def _settings_of(name, method):
     for each in inspect.signature(method).parameters.values():
         if isinstance(each.default, bool) or not isinstance(each.default, (int, float)):
             raise TypeError(
-                f"infold: {name}: the argument {each.name} needs a number as its default")
+                f"infold: {name}: the argument {each.name} needs a number as its default"
+            )
         settings[each.name] = each.default
     return settings

@@ -15,25 +15,26 @@ from infold import _emulated
 from infold import options as _options
 
 _NAME = "infold"
-# The options of the default group. Later groups, such as those of a device mesh, inherit them.
+# The options of the default group. Later groups, such as the groups of a device mesh, inherit them.
 _default_options = None
-_devices = {}  # of Gloo, by process and interface names; kept until the process ends
+_devices = {}  # Gloo's, by process and interface names; kept until the process ends
 
 
 def register():
-    """Idempotent. The first group loads the extension module."""
+    """May be called repeatedly. The first group loads the extension module."""
     if not dist.is_available() or _NAME.upper() in dist.Backend._plugins:
         return
-    # ShardedTensor uses each device named here, so "cuda" needs a GPU. device_count() does not
-    # start CUDA; a process that forks later must not have started it.
+    # ShardedTensor uses every device named here, so "cuda" is named only if there is a GPU.
+    # device_count() does not start CUDA, because a process that forks later must not have started
+    # it.
     devices = ["cpu", "cuda"] if torch.cuda.device_count() > 0 else ["cpu"]
     dist.Backend.register_backend(_NAME, _create, extended_api=True, devices=devices)
     _apply_timeouts()
 
 
 def _apply_timeouts():
-    """torch's _set_pg_timeout() sets the timeout of torch's own backends only, and warns for
-    others. So it is wrapped."""
+    """torch's _set_pg_timeout() sets the timeout only for torch's own backends, and warns for
+    others. It is therefore wrapped."""
     of_torch = dist.distributed_c10d._set_pg_timeout
 
     @functools.wraps(of_torch)
@@ -61,7 +62,8 @@ def _unwrapped(backend):
 
 def _extension():
     module = importlib.import_module("infold._c")
-    # Groups close before the interpreter ends. Otherwise a rank that is done looks like a dead one.
+    # Groups close before the interpreter ends, because a rank that is done would otherwise look
+    # dead.
     atexit.unregister(module.close_all)
     atexit.register(module.close_all)
     return module
@@ -87,7 +89,7 @@ def _create(group, given):
 
 
 def begin(store, rank, size, timeout):
-    """A store and a Gloo backend for a group, which all its ranks make now."""
+    """A store and a Gloo backend for a group that all its ranks are making now."""
     store = _own_store(store, rank)
     size = _emulated.real_ranks(size)
     options = dist.ProcessGroupGloo._Options()
@@ -101,14 +103,17 @@ def begin(store, rank, size, timeout):
 
 def _gloo_devices():
     """The devices that torch would choose, shared by all groups of a process. Each device is a
-    thread that wakes 100 times a second. A forked process lacks its parent's threads, so it has its
-    own."""
+    thread that wakes 100 times a second. A forked process has its own devices, because it does not
+    have its parent's threads."""
     interfaces = os.environ.get("GLOO_SOCKET_IFNAME", "")
     of_process = (os.getpid(), interfaces)
     if of_process not in _devices:
         gloo = dist.ProcessGroupGloo
-        _devices[of_process] = [gloo.create_device(interface=name) for name in interfaces.split(",")
-                                ] if interfaces else [gloo.create_default_device()]
+        _devices[of_process] = (
+            [gloo.create_device(interface=name) for name in interfaces.split(",")]
+            if interfaces
+            else [gloo.create_default_device()]
+        )
     return _devices[of_process]
 
 
@@ -125,8 +130,8 @@ def _own_store(store, rank):
 
 def _wait_for_all(store, size, timeout):
     """Waits until all ranks have their delegate. A rank that destroyed its group earlier would
-    close connections that other ranks are still making. Stores have a barrier in some releases of
-    torch only."""
+    close connections that other ranks are still making. Only some releases of torch have stores
+    with a barrier."""
     if store.add("made", 1) == size:
         store.set("all made", "")
     store.wait(["all made"], timeout)
@@ -153,8 +158,10 @@ def _own_address(store):
             except OSError:
                 continue
             return probe.getsockname()[0].partition("%")[0]
-    raise RuntimeError(f"infold: no route to {host}, which has the process group's store; set "
-                       "this host's address with Options(address=...) or INFOLD_ADDRESS")
+    raise RuntimeError(
+        f"infold: no route to {host}, which has the process group's store; set "
+        "this host's address with Options(address=...) or INFOLD_ADDRESS"
+    )
 
 
 def _bracketed(address):
@@ -165,7 +172,7 @@ def backend_of(group=None, device="cpu"):
     """The extension's Backend object of an infold group."""
     group = group or dist.group.WORLD
     if group is None:
-        raise RuntimeError("infold: no process group yet; call init_process_group(\"infold\")")
+        raise RuntimeError('infold: no process group yet; call init_process_group("infold")')
     backend = _unwrapped(group._get_backend(torch.device(device)))
     if not hasattr(backend, "all_reduce_as"):
         raise RuntimeError(f"infold: this group's backend is {backend.name()}, not infold")
@@ -173,7 +180,7 @@ def backend_of(group=None, device="cpu"):
 
 
 def statistics(group=None):
-    """A group's counters as a dict; None before its first collective.
+    """A group's counters as a dict, or None before its first collective.
 
     `ranks_in_memory` and `contributions_on_network` show which path its tensors take.
     """

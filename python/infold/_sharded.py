@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed gradients of FSDP2, in place of its reduce-scatter.
+"""Compressed gradients of FSDP2, which replace its reduce-scatter.
 
-FSDP gives the gradients of a group of parameters as one buffer, a row for each rank. The columns of
-a row are that rank's shards, one parameter after the other, with zeros behind a short shard. Each
-gradient is put together again and averaged under its parameter's name, as a gradient of DDP is.
-This rank then takes its own shard of the mean.
+FSDP gives the gradients of a group of parameters as one buffer, with a row for each rank. The
+columns of a row are that rank's shards, one parameter after the other, with zeros behind a short
+shard. Each gradient is put together again and averaged under its parameter's name, like a gradient
+of DDP. This rank then takes its own shard of the mean.
 """
 
 import math
@@ -28,30 +28,33 @@ def groups_of(model):
 
 
 def _groups_of_state(state):
-    """In torch 2.11 a module has one group at most."""
+    """In torch 2.11, a module has at most one group."""
     if hasattr(state, "_fsdp_param_groups"):
         return state._fsdp_param_groups
     return [state._fsdp_param_group] if state._fsdp_param_group else []
 
 
 def register(model, groups, compressor):
-    """Makes FSDP average the gradients of these groups with the compressor. Gives the names of the
-    parameters, and a process group of FSDP's."""
+    """Makes FSDP average the gradients of these groups with the compressor. Returns the names of
+    the parameters, and one of FSDP's process groups."""
     prefixes = {id(module): prefix for prefix, module in model.named_modules()}
     made, worlds = [], set()
     for module, group in groups:
         if getattr(group.mesh_info, "replicate_mesh_dim", None) is not None:
             raise ValueError(
                 "infold: a hook is for FSDP over one dimension of ranks; with replicas (HSDP) the "
-                "sum over replicas would travel uncompressed")
+                "sum over replicas would travel uncompressed"
+            )
         ranks = group._reduce_scatter_process_group
-        backend_of(ranks, group.device)  # raises if not infold's
+        backend_of(ranks, group.device)  # raises if it is not infold's
         worlds.add((ranks.rank(), ranks.size()))
         parameters = [(_name_of(each, prefixes), each) for each in group.fsdp_params]
         made.append((module, AveragedShards(compressor, parameters)))
     if len(worlds) > 1:
-        raise ValueError("infold: the model has meshes of several sizes; make a hook for each part "
-                         "that has one mesh")
+        raise ValueError(
+            "infold: the model has meshes of several sizes; make a hook for each part "
+            "that has one mesh"
+        )
     for module, shards in made:
         module.set_custom_reduce_scatter(shards)
     names = [name for _, shards in made for name, _ in shards.parameters]
@@ -65,7 +68,7 @@ def _name_of(parameter, prefixes):
 
 
 class AveragedShards:
-    """What FSDP calls for one group of parameters, as its abstract class ReduceScatter has it."""
+    """FSDP calls it for one group of parameters, like its abstract class ReduceScatter."""
 
     def __init__(self, compressor, parameters):
         self._compressor = compressor
@@ -76,8 +79,8 @@ class AveragedShards:
 
     @torch.no_grad()
     def __call__(self, output_tensor, input_tensor, group, op, async_op=False):
-        """Returns when the shard is in place, on a GPU when its copy is in the current stream. The
-        input stays as it is, so a call that failed can be made again."""
+        """Returns when the shard is in place, or on a GPU when its copy is in the current stream.
+        The input stays unchanged, so that a failed call can be made again."""
         world, rank = group.size(), group.rank()
         factor = _factor_of(op, world)
         parts = self._parts(input_tensor.numel() // world, world)
@@ -85,7 +88,8 @@ class AveragedShards:
         for part in parts:
             part.take(rows)
         work = backend_of(group, input_tensor.device).average_compressed(
-            self._compressor, [each.name for each in parts], [each.gradient for each in parts])
+            self._compressor, [each.name for each in parts], [each.gradient for each in parts]
+        )
         work.wait()
         for part in parts:
             part.give(output_tensor, rank, factor)
@@ -102,17 +106,21 @@ class AveragedShards:
             raise ValueError(
                 f"infold: FSDP passes gradients of {columns} elements for each rank, and the "
                 f"parameters {', '.join(each.name for each in parts)} have {end}. Some have no "
-                f"gradient in this step, and FSDP does not say which; {_zeros_for_unused()}")
+                f"gradient in this step, and FSDP does not say which; {_zeros_for_unused()}"
+            )
         return parts
 
 
 def _zeros_for_unused():
-    """The remedy for parameters without a gradient. FSDP of torch 2.11 cannot give them zeros."""
+    """Advice on parameters without a gradient, for which FSDP of torch 2.11 lacks zeros."""
     from torch.distributed.fsdp import FSDPModule
+
     if hasattr(FSDPModule, "set_reduce_scatter_unused_params"):
         return "call model.set_reduce_scatter_unused_params(True), which gives them zeros"
-    return ("freeze them with requires_grad_(False), or take torch 2.13 or later, where "
-            "model.set_reduce_scatter_unused_params(True) gives them zeros")
+    return (
+        "freeze them with requires_grad_(False), or take torch 2.13 or later, where "
+        "model.set_reduce_scatter_unused_params(True) gives them zeros"
+    )
 
 
 class _Part:
@@ -127,7 +135,7 @@ class _Part:
         self.end = self._columns.stop
 
     def take(self, rows):
-        """Puts the gradient together, in float32."""
+        """The gradient, put together in float32."""
         padded = list(self._shard)
         padded[self._side] *= self._world
         whole = torch.empty(padded, dtype=torch.float32, device=rows.device)
@@ -141,7 +149,7 @@ class _Part:
 
 
 def _is_trained(parameter):
-    # The parameter of the whole size exists from the first forward pass on, and has the gradient.
+    # The parameter of the whole size exists after the first forward pass, and has the gradient.
     return getattr(parameter, "_unsharded_param", parameter.sharded_param).requires_grad
 
 
@@ -153,4 +161,5 @@ def _factor_of(op, world):
     name = str(getattr(op, "op", op)).rpartition(".")[2]
     raise ValueError(
         f"infold: FSDP asks for {name}, and a compressed reduce-scatter averages or sums; call "
-        "model.set_force_sum_reduction_for_comms(True), so that FSDP divides afterwards")
+        "model.set_force_sum_reduction_for_comms(True), so that FSDP divides afterwards"
+    )

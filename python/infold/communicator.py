@@ -2,9 +2,9 @@
 """One rank of a job whose ranks sum tensors inside the network, for Python without PyTorch.
 
 Tensors are objects with the buffer protocol: numpy's arrays, array.array, memoryview. The n-th call
-of a rank is paired with the n-th call of every other rank. All must agree on size, type, operation
-and root. Any thread may call any method. Threads that share a communicator must make their calls in
-the same order on every rank.
+of a rank is paired with the n-th call of every other rank. All of them must have the same size,
+type, operation and root. Any thread may call any method. Threads that share a communicator must
+make their calls in the same order on every rank.
 
 A failed call raises infold.Error and ends the job on every rank: join again. Ctrl-C during a
 blocking call cancels the call and ends the job.
@@ -34,7 +34,7 @@ class Handle:
 
     def wait(self, timeout=None):
         """Waits, and returns the call's output. Raises the call's error, or TimeoutError after
-        `timeout` seconds. After a TimeoutError the call goes on."""
+        `timeout` seconds. After a TimeoutError the call is still in flight."""
         left = None if timeout is None else nanoseconds(timeout, "timeout")
         while True:
             now = _SLICE_NS if left is None else min(_SLICE_NS, left)
@@ -52,12 +52,12 @@ class Handle:
         return library.infold_test(self._pointer) == 1
 
     def cancel(self):
-        """Ends the call, and with it the job on all ranks."""
+        """Cancels the call, which ends the job on all ranks."""
         library.infold_cancel(self._pointer)
 
 
 def _end_call(pointer, buffers, process):
-    if process == os.getpid():  # a forked process lacks the threads that do the call
+    if process == os.getpid():  # a forked process does not have the threads that make the call
         library.infold_handle_destroy(pointer)
     for buffer in buffers:
         buffer.release()
@@ -77,15 +77,33 @@ class Communicator:
         self._end = weakref.finalize(self, _leave, pointer, os.getpid())
 
     @classmethod
-    def join(cls, *, switches=(), rendezvous=None, rank=None, world=None, job=None, address=None,
-             host=None, sites="automatic", switch_weight=1, worker_weight=1, mtu_bytes=0,
-             offload=True, drivers=0, shared_memory="auto", verify=False, rejoin=True,
-             wire="automatic", deadline=10.0):
-        """Blocks until all ranks have joined, for `deadline` seconds at most. Missing options come
+    def join(
+        cls,
+        *,
+        switches=(),
+        rendezvous=None,
+        rank=None,
+        world=None,
+        job=None,
+        address=None,
+        host=None,
+        sites="automatic",
+        switch_weight=1,
+        worker_weight=1,
+        mtu_bytes=0,
+        offload=True,
+        drivers=0,
+        shared_memory="auto",
+        verify=False,
+        rejoin=True,
+        wire="automatic",
+        deadline=10.0,
+    ):
+        """Blocks until all ranks have joined, for at most `deadline` seconds. Missing options come
         from the environment: INFOLD_RANK, INFOLD_WORLD, INFOLD_RENDEZVOUS, INFOLD_SWITCHES, and the
         variables of torchrun, Open MPI, PMI and Slurm. infold/join_options.h describes each option.
 
-        switches     control addresses of the switches, "host:port"
+        switches     join addresses of the switches, "host:port"
         rendezvous   without switches: the address at which rank 0 listens, "host:port"
         deadline     seconds for joining and for each call
         """
@@ -93,8 +111,12 @@ class Communicator:
         names = [_bytes(each, "switches") for each in _list_of(switches)]
         options.switches = (ctypes.c_char_p * len(names))(*names)
         options.switch_count = len(names)
-        for name, value in (("rendezvous", rendezvous), ("job", job), ("address", address),
-                            ("host", host)):
+        for name, value in (
+            ("rendezvous", rendezvous),
+            ("job", job),
+            ("address", address),
+            ("host", host),
+        ):
             setattr(options, name, None if value is None else _bytes(value, name))
         options.rank = -1 if rank is None else _integer(rank, "rank")
         options.world = 0 if world is None else _integer(world, "world")
@@ -111,8 +133,8 @@ class Communicator:
 
     @classmethod
     def local_group(cls, world, *, deadline=10.0, loss=0.0, seed=1):
-        """A list of communicators for a job inside this process, one for each thread. The network
-        in memory loses the fraction `loss` of its packets."""
+        """Returns a list of communicators for a job inside this process, one for each thread. The
+        network in memory loses the fraction `loss` of its packets."""
         options = library.infold_local_group_options_default()
         options.world = _integer(world, "world")
         options.deadline_ns = nanoseconds(deadline, "deadline")
@@ -122,7 +144,7 @@ class Communicator:
         return [cls(pointer) for pointer in made]
 
     def close(self):
-        """Leaves the job. Calls in flight fail, here and at the other ranks. Idempotent."""
+        """Leaves the job. Calls in flight fail at all ranks. May be called repeatedly."""
         self._end()
 
     def __enter__(self):
@@ -145,54 +167,97 @@ class Communicator:
         are none."""
         return library.infold_interface(self._open()).decode()
 
-    # The calls. Each blocks and returns its output. With async_op=True it returns a Handle at once.
-    # Options of a call are wire, priority, layout and deadline (infold/options.h), and dtype="bf16"
-    # for tensors of uint16 that hold bfloat16.
+    # The calls. Each blocks and returns its output. With async_op=True, it returns a Handle at
+    # once. All calls take the options wire, priority, layout and deadline (infold/options.h), and
+    # dtype="bf16" for tensors of uint16 that hold bfloat16.
 
-    def all_reduce(self, tensor, output=None, *, reduction="sum", dtype=None, async_op=False,
-                   **options):
-        """Every rank's output becomes the reduction of all tensors: sum, average, min, max, or.
-        Without an output, the result replaces the tensor."""
+    def all_reduce(
+        self, tensor, output=None, *, reduction="sum", dtype=None, async_op=False, **options
+    ):
+        """Every rank's output becomes the reduction of all tensors: sum, average, min, max or
+        bitwise or. Without an output, the result replaces the tensor."""
         into = tensor if output is None else output
         source, target = _pair(tensor, into, dtype)
         _same_size(source, target)
-        return self._start(library.infold_all_reduce, into, (source, target), async_op,
-                           (source.address, target.address, source.elements), source.type,
-                           (), reduction, options)
+        return self._start(
+            library.infold_all_reduce,
+            into,
+            (source, target),
+            async_op,
+            (source.address, target.address, source.elements),
+            source.type,
+            (),
+            reduction,
+            options,
+        )
 
-    def reduce(self, tensor, output=None, *, root=0, reduction="sum", dtype=None, async_op=False,
-               **options):
+    def reduce(
+        self, tensor, output=None, *, root=0, reduction="sum", dtype=None, async_op=False, **options
+    ):
         """The root's output becomes the reduction. The other ranks' outputs do not change."""
         into = tensor if output is None else output
         source, target = _pair(tensor, into, dtype)
         _same_size(source, target)
-        return self._start(library.infold_reduce, into, (source, target), async_op,
-                           (source.address, target.address, source.elements), source.type,
-                           (_integer(root, "root"),), reduction, options)
+        return self._start(
+            library.infold_reduce,
+            into,
+            (source, target),
+            async_op,
+            (source.address, target.address, source.elements),
+            source.type,
+            (_integer(root, "root"),),
+            reduction,
+            options,
+        )
 
     def broadcast(self, tensor, *, root=0, dtype=None, async_op=False, **options):
         """Every rank's tensor becomes a copy of the root's, bit for bit."""
         target = Buffer(tensor, "the tensor", dtype, writable=True)
-        return self._start(library.infold_broadcast, tensor, (target,), async_op,
-                           (target.address, target.elements), target.type,
-                           (_integer(root, "root"),), "sum", options)
+        return self._start(
+            library.infold_broadcast,
+            tensor,
+            (target,),
+            async_op,
+            (target.address, target.elements),
+            target.type,
+            (_integer(root, "root"),),
+            "sum",
+            options,
+        )
 
     def all_gather(self, tensor, output, *, dtype=None, async_op=False, **options):
-        """Every rank's output becomes all tensors in the order of ranks, bit for bit."""
+        """Every rank's output becomes the tensors of all ranks in their order, bit for bit."""
         part, whole = _pair(tensor, output, dtype)
         _parts(whole, part, self.world, "the output")
-        return self._start(library.infold_all_gather, output, (part, whole), async_op,
-                           (part.address, whole.address, part.elements), part.type, (), "sum",
-                           options)
+        return self._start(
+            library.infold_all_gather,
+            output,
+            (part, whole),
+            async_op,
+            (part.address, whole.address, part.elements),
+            part.type,
+            (),
+            "sum",
+            options,
+        )
 
-    def reduce_scatter(self, tensor, output, *, reduction="sum", dtype=None, async_op=False,
-                       **options):
-        """The reduction is cut into one part for each rank. Each rank's output becomes its part."""
+    def reduce_scatter(
+        self, tensor, output, *, reduction="sum", dtype=None, async_op=False, **options
+    ):
+        """Cuts the reduction into one part for each rank. Each rank's output gets its part."""
         whole, part = _pair(tensor, output, dtype)
         _parts(whole, part, self.world, "the tensor")
-        return self._start(library.infold_reduce_scatter, output, (whole, part), async_op,
-                           (whole.address, part.address, part.elements), part.type, (),
-                           reduction, options)
+        return self._start(
+            library.infold_reduce_scatter,
+            output,
+            (whole, part),
+            async_op,
+            (whole.address, part.address, part.elements),
+            part.type,
+            (),
+            reduction,
+            options,
+        )
 
     def barrier(self, *, async_op=False, **options):
         """Returns after every rank has called it."""
@@ -203,13 +268,17 @@ class Communicator:
             raise ValueError("infold: this communicator is closed")
         return self._pointer
 
-    def _start(self, function, result, buffers, async_op, memory, type_name, more, reduction,
-               options):
+    def _start(
+        self, function, result, buffers, async_op, memory, type_name, more, reduction, options
+    ):
         call = _call_options(reduction, **options)
         types = () if type_name is None else (_library.TYPES.index(type_name),)
         pointer = ctypes.c_void_p()
-        check(function(self._open(), *memory, *types, *more, ctypes.byref(call),
-                       ctypes.byref(pointer)))
+        check(
+            function(
+                self._open(), *memory, *types, *more, ctypes.byref(call), ctypes.byref(pointer)
+            )
+        )
         handle = Handle(pointer, buffers, result)
         if async_op:
             return handle
@@ -222,8 +291,9 @@ class Communicator:
             handle._end()
 
 
-def _call_options(reduction, *, wire="automatic", priority="automatic", layout="dense",
-                  deadline=None):
+def _call_options(
+    reduction, *, wire="automatic", priority="automatic", layout="dense", deadline=None
+):
     call = library.infold_call_options_default()
     call.op = number_of(reduction, _library.REDUCTIONS, "reduction")
     call.wire = number_of(wire, _library.WIRES, "wire")
@@ -235,7 +305,7 @@ def _call_options(reduction, *, wire="automatic", priority="automatic", layout="
 
 
 def _join(options):
-    """Joins in another thread, so that the caller sees Ctrl-C and stops joining then."""
+    """Joins in another thread, so that the caller notices Ctrl-C and can stop joining."""
     stop, found, failed = ctypes.c_void_p(), ctypes.c_void_p(), []
     check(library.infold_stop_create(ctypes.byref(stop)))
     options.stop = stop
@@ -243,8 +313,8 @@ def _join(options):
     def work():
         try:
             check(library.infold_join(ctypes.byref(options), ctypes.byref(found)))
-        except Exception as error:  # pylint: disable=broad-exception-caught
-            failed.append(error)  # raised in the caller's thread
+        except Exception as error:  # noqa: BLE001  the caller's thread raises it
+            failed.append(error)
 
     thread = threading.Thread(target=work, name="infold join", daemon=True)
     thread.start()
@@ -257,7 +327,7 @@ def _join(options):
         library.infold_communicator_destroy(found)
         raise
     finally:
-        if not thread.is_alive():  # after a second Ctrl-C the thread may still use it
+        if not thread.is_alive():  # the thread may still use it after a second Ctrl-C
             library.infold_stop_destroy(stop)
     if failed:
         raise failed[0]
@@ -265,8 +335,7 @@ def _join(options):
 
 
 def _pair(source, target, dtype):
-    return (Buffer(source, "the tensor", dtype),
-            Buffer(target, "the output", dtype, writable=True))
+    return (Buffer(source, "the tensor", dtype), Buffer(target, "the output", dtype, writable=True))
 
 
 def _same_type(source, target):
@@ -277,15 +346,18 @@ def _same_type(source, target):
 def _same_size(source, target):
     _same_type(source, target)
     if source.elements != target.elements:
-        raise ValueError(f"infold: the tensor has {source.elements} elements and the output "
-                         f"{target.elements}")
+        raise ValueError(
+            f"infold: the tensor has {source.elements} elements and the output {target.elements}"
+        )
 
 
 def _parts(whole, part, world, name):
     _same_type(whole, part)
     if whole.elements != part.elements * world:
-        raise ValueError(f"infold: {name} has {whole.elements} elements; allowed: "
-                         f"{part.elements * world}, {part.elements} for each of {world} ranks")
+        raise ValueError(
+            f"infold: {name} has {whole.elements} elements; allowed: "
+            f"{part.elements * world}, {part.elements} for each of {world} ranks"
+        )
 
 
 def _list_of(switches):
@@ -301,6 +373,6 @@ def _bytes(value, option):
 def _integer(value, option):
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"infold: {option} is {value!r}; allowed: a whole number")
-    if not -2**31 <= value.__index__() < 2**31:
+    if not -(2**31) <= value.__index__() < 2**31:
         raise ValueError(f"infold: {option} is {value!r}; allowed: numbers of 32 bits")
     return value.__index__()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients that travel compressed, for DistributedDataParallel and FSDP2. The methods, their
-settings and the memories are listed in docs/compression.md."""
+"""Gradients that travel compressed, for DistributedDataParallel and FSDP2. docs/compression.md
+lists the methods, their settings and the memories."""
 
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -13,20 +13,20 @@ from infold._registration import backend_of
 
 __all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook", "measure"]
 
-_CONTROL = "control of calls"  # as the extension names a control's state
+_STEERING = "steering of calls"  # the extension's name for the state of steering
 
 
 class hook:
-    """Averages gradients as a method compresses them.
+    """Averages gradients that a method compresses.
 
         model = DistributedDataParallel(model)
         hook = infold.compress.hook("topk", ratio=0.01, memory="residual")
         hook.register(model)
 
-    or, with FSDP2, hook.register(model) after the last fully_shard(). Settings of the method are
-    further arguments. `memory` keeps what was not sent for later steps; its settings are a dict.
-    All ranks must choose alike. A step that fails changes nothing that is remembered, so it can be
-    made again.
+    or, with FSDP2, call hook.register(model) after the last fully_shard(). Further arguments are
+    the method's settings. `memory` keeps what was not sent for later steps; its settings are a
+    dict. All ranks must choose the same. A failed step does not change what is remembered, so it
+    can be made again.
 
     Checkpoints keep what each rank remembers. Save state_dict() at each rank, and load it at the
     same rank:
@@ -34,38 +34,47 @@ class hook:
         checkpoint["compression"] = hook.state_dict()
         hook.load_state_dict(checkpoint["compression"])
 
-    Without register(), as in model.register_comm_hook(None, hook), parameters have numbers in place
-    of names. The numbers are in the order in which DDP first passes the parameters.
+    Without register(), as in model.register_comm_hook(None, hook), parameters have numbers instead
+    of names, in the order in which DDP first passes the parameters.
 
-    `control` changes a setting as the network changes, as a dict of infold::ControlOptions
-    (docs/compression.md). statistics() then has what is in force for each bucket:
+    `steering` changes a setting as the network changes. It is a dict of infold::SteeringOptions
+    (docs/compression.md). statistics() then also has what is in force for each bucket:
 
         hook("topk", memory="residual",
-             control={"setting": "ratio", "cheapest": 0.001, "finest": 0.1, "may_skip": True})
+             steering={"setting": "ratio", "cheapest": 0.001, "finest": 0.1, "may_skip": True})
 
-    Gradients of other types than float32 are converted before and after. Gradients that are sparse
+    Gradients of types other than float32 are converted before and after. Gradients that are sparse
     tensors are refused: use infold.hooks.layout for them.
     """
 
-    def __init__(self, method="none", *, memory="none", memory_settings=None, seed=0, control=None,
-                 **settings):
+    def __init__(
+        self,
+        method="none",
+        *,
+        memory="none",
+        memory_settings=None,
+        seed=0,
+        steering=None,
+        **settings,
+    ):
         from infold import _c
 
-        self._compressor = _c.Compressor(method, settings, memory, memory_settings or {}, seed,
-                                         control)
+        self._compressor = _c.Compressor(
+            method, settings, memory, memory_settings or {}, seed, steering
+        )
         self._hidden = HiddenTimes()
         self._names = weak.WeakIdKeyDictionary()
         self._numbers_given = 0
         self._registered = set()  # names
         self._group = None
-        # DDP logs the names of its hooks, as functions have them.
+        # DDP logs the names of its hooks, which are functions as a rule and have these names.
         self.__name__ = method
         self.__qualname__ = f"infold.compress.hook({method})"
 
     def register(self, model, group=None):
-        """Makes this the hook of a DistributedDataParallel or of a model of fully_shard(), and
+        """Makes this the hook of a DistributedDataParallel, or of a model of fully_shard(), and
         takes the names of its parameters. `group` is the process group of a
-        DistributedDataParallel, where it is not the default group; FSDP2 has its own."""
+        DistributedDataParallel, if it is not the default group; FSDP2 has its own group."""
         if isinstance(model, DistributedDataParallel):
             self.name_parameters(model.module)
             model.register_comm_hook(group, self)
@@ -76,12 +85,14 @@ class hook:
             names, self._group = _sharded.register(model, shards, self._compressor)
             self._registered.update(names)
         else:
-            raise TypeError("infold: a hook is for DistributedDataParallel or for a model of "
-                            f"fully_shard(), not for {type(model)}")
+            raise TypeError(
+                "infold: a hook is for DistributedDataParallel or for a model of "
+                f"fully_shard(), not for {type(model)}"
+            )
         return self
 
     def name_parameters(self, model: nn.Module):
-        """Takes the names of a module's parameters, as named_parameters() has them."""
+        """Takes the names of a module's parameters from named_parameters()."""
         for name, parameter in model.named_parameters():
             self._names[parameter] = name
             self._registered.add(name)
@@ -90,12 +101,15 @@ class hook:
         """`group` is register_comm_hook's state: None stands for the default group."""
         buffer = bucket.buffer()
         if buffer.is_sparse:
-            raise ValueError("infold: a gradient is a sparse tensor, which is compressed already; "
-                             "use infold.hooks.layout")
+            raise ValueError(
+                "infold: a gradient is a sparse tensor, which is compressed already; "
+                "use infold.hooks.layout"
+            )
         names = [self._name_of(each) for each in bucket.parameters()]
         hidden = self._hidden.ready(bucket.index(), buffer.nbytes, bucket.is_last())
         work = backend_of(group, buffer.device).average_compressed(
-            self._compressor, names, bucket.gradients(), hidden=hidden)
+            self._compressor, names, bucket.gradients(), hidden=hidden
+        )
 
         def finish(done):
             done.value()  # raises the call's error
@@ -120,53 +134,61 @@ class hook:
 
     def statistics(self):
         """Counters since this hook was made, as a dict: `calls`, the bytes of the gradients before
-        compression, and the bytes of codes that this rank sent and received. With a control also
-        `controlled_calls`, what is in force for each bucket."""
+        compression, the bytes of codes that this rank sent and received, and `fallbacks`: how often
+        a parameter's tensor did not suit the method, so that an exact selection took over (sidco).
+        With steering also `steered_calls`, what is in force for each bucket."""
         counts = self._compressor.statistics()
-        if calls := self._compressor.controlled_calls():
-            counts["controlled_calls"] = calls
+        if calls := self._compressor.steered_calls():
+            counts["steered_calls"] = calls
         return counts
 
     def state_dict(self):
-        """What this rank remembers, by parameter. It waits for buckets that are on their way."""
+        """What this rank remembers, by parameter. It waits for buckets that are in flight."""
         choice, rank, world, entries = self._compressor.state()
-        parameters, control = {}, {}
+        parameters, steering = {}, {}
         for parameter, what, values in entries:
-            if what == _CONTROL:
-                control[parameter] = values  # of a bucket, by a hash of its parameters
+            if what == _STEERING:
+                steering[parameter] = values  # of a bucket, by a hash of its parameters
             else:
                 parameters.setdefault(parameter, {})[what] = values
         state = {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
-        return {**state, "control": control} if control else state
+        return {**state, "steering": steering} if steering else state
 
     def load_state_dict(self, state, group=None):
-        """Replaces all that is remembered. Raises ValueError if the state is of another choice,
-        rank or number of ranks, or has a parameter that the registered model lacks. `group` is
-        that of the model as a rule."""
+        """Replaces all that is remembered. Raises ValueError if the state has another choice, rank
+        or number of ranks, or a parameter that the registered model does not have. `group` is
+        usually the model's group."""
         lacking = sorted(set(state["parameters"]) - self._registered)
         if self._registered and lacking:
-            raise ValueError("infold: the state has parameters that the model lacks: "
-                             + ", ".join(lacking))
-        entries = [(parameter, what, values) for parameter, all in state["parameters"].items()
-                   for what, values in all.items()]
-        entries += [(bucket, _CONTROL, values)
-                    for bucket, values in state.get("control", {}).items()]
+            raise ValueError(
+                "infold: the state has parameters that the model lacks: " + ", ".join(lacking)
+            )
+        entries = [
+            (parameter, what, values)
+            for parameter, all in state["parameters"].items()
+            for what, values in all.items()
+        ]
+        entries += [
+            (bucket, _STEERING, values) for bucket, values in state.get("steering", {}).items()
+        ]
         backend = backend_of(group or self._group)
-        self._compressor.load(state["choice"], state["rank"], state["world"], entries,
-                              backend.rank(), backend.size())
+        self._compressor.load(
+            state["choice"], state["rank"], state["world"], entries, backend.rank(), backend.size()
+        )
 
 
 def measure(method, gradients=None, *, elements=1_000_000, world=8, seconds=1.0, **settings):
     """What a method costs one rank of `world`, as a dict, without a network. It takes built-in
-    methods and those of add(), as `infold bench codec` does.
+    methods and the methods of add(), as `infold bench codec` does.
 
         infold.compress.measure("topk", ratio=0.01)
         infold.compress.measure("half", gradients)
 
-    `encode_gbps` and `decode_gbps` are of float32 gradients with heavy tails, on one thread, and
-    `encode_ratio` and `decode_ratio` compare them with a copy. `bits_sent` and `bits_received` are
-    for each element. With `gradients`, a list of one tensor for each rank, there is `error`: the
-    squared error of their mean after one step without a memory, as a part of the mean's square.
+    `encode_gbps` and `decode_gbps` are measured on one thread, with float32 gradients that have
+    heavy tails. `encode_ratio` and `decode_ratio` compare them with a copy. `bits_sent` and
+    `bits_received` count for each element. With `gradients`, a list of one tensor for each rank,
+    the dict also has `error`: the squared error of their mean after one step without a memory,
+    divided by the mean's square.
     """
     from infold import _c
 
@@ -176,7 +198,7 @@ def measure(method, gradients=None, *, elements=1_000_000, world=8, seconds=1.0,
     return found
 
 
-# GRACE's names of methods, with the settings that a parameter of GRACE stands for.
+# GRACE's names of methods, and the settings that its parameters stand for.
 _OF_GRACE = {
     "none": ("none", {}),
     "onebit": ("onebit", {}),
@@ -195,13 +217,30 @@ _OF_GRACE = {
     "adaq": ("adaq", {"compress_ratio": "ratio"}),
     "powersgd": ("powersgd", {"compress_rank": "rank"}),
 }
-_MEMORIES_OF_GRACE = {"none": "none", "residual": "residual", "dgc": "dgc", "efsignsgd": "ef-sign",
-                      "powersgd": "residual"}
+# What GRACE takes for a parameter that is not given.
+_GRACE_USUAL = {
+    "bucket_size": 128,
+    "compress_rank": 1,
+    "compress_ratio": 0.3,
+    "lr": 0.1,
+    "momentum": 0.9,
+    "quantiles": 64,
+    "quantum_num": 127,
+    "threshold": 0.01,
+}
+_TERNGRAD_CLIP_OF_GRACE = 2.5
+_MEMORIES_OF_GRACE = {
+    "none": "none",
+    "residual": "residual",
+    "dgc": "dgc",
+    "efsignsgd": "ef-sign",
+    "powersgd": "residual",
+}
 
 
 def from_params(params):
     """A hook for a dict of GRACE's grace_from_params(). The key "communicator" has no effect,
-    because each method knows how its codes travel. Values that are not given are infold's.
+    because each method determines how its codes travel. Values that are not given are GRACE's.
 
         infold.compress.from_params(
             {"compressor": "topk", "compress_ratio": 0.01, "memory": "residual"}).register(model)
@@ -212,33 +251,45 @@ def from_params(params):
     given.pop("communicator", None)
     given.pop("world_size", None)
     if name not in _OF_GRACE:
-        raise ValueError(f"infold: there is no method for GRACE's '{name}'; there are: "
-                         + ", ".join(_OF_GRACE))
+        raise ValueError(
+            f"infold: there is no method for GRACE's '{name}'; there are: " + ", ".join(_OF_GRACE)
+        )
     if memory not in _MEMORIES_OF_GRACE:
-        raise ValueError(f"infold: there is no memory for GRACE's '{memory}'; there are: "
-                         + ", ".join(_MEMORIES_OF_GRACE))
+        raise ValueError(
+            f"infold: there is no memory for GRACE's '{memory}'; there are: "
+            + ", ".join(_MEMORIES_OF_GRACE)
+        )
     method, names = _OF_GRACE[name]
     memory = _MEMORIES_OF_GRACE[memory]
-    settings = {names[each]: given.pop(each) for each in names if each in given}
+
+    def take(each):
+        return given.pop(each, _GRACE_USUAL[each])
+
+    settings = {names[each]: take(each) for each in names}
     memory_settings = {}
     if method == "signum":
-        memory = "momentum"  # which is a part of the method there
-    if "momentum" in given and memory in ("momentum", "dgc"):
-        memory_settings["momentum"] = given.pop("momentum")
-    if "lr" in given and memory == "ef-sign":
-        memory_settings["rate"] = given.pop("lr")
-    if "quantum_num" in given and method == "qsgd":
-        settings["bits"] = _bits_of_levels(given.pop("quantum_num"))
+        memory = "momentum"  # a part of GRACE's method
+    if memory in ("momentum", "dgc"):
+        memory_settings["momentum"] = take("momentum")
+    if memory == "ef-sign":
+        memory_settings["rate"] = take("lr")
+    if method == "qsgd":
+        settings["bits"] = _bits_of_levels(take("quantum_num"))
+    if method == "terngrad":
+        settings["clip"] = _TERNGRAD_CLIP_OF_GRACE
     if given:
-        raise ValueError(f"infold: these parameters have no meaning for {name} with memory "
-                         f"{memory}: " + ", ".join(sorted(given)))
+        raise ValueError(
+            f"infold: these parameters have no meaning for {name} with memory "
+            f"{memory}: " + ", ".join(sorted(given))
+        )
     return hook(method, memory=memory, memory_settings=memory_settings, **settings)
 
 
 def _bits_of_levels(levels):
-    """Of a code with a sign, such as 8 for 127 levels."""
+    """The bits of a code with a sign, such as 8 for 127 levels."""
     bits = int(levels).bit_length() + 1
-    if levels != 2**(bits - 1) - 1:
-        raise ValueError(f"infold: quantum_num is {levels}; codes are whole bits, so take "
-                         f"{2**(bits - 1) - 1}")
+    if levels != 2 ** (bits - 1) - 1:
+        raise ValueError(
+            f"infold: quantum_num is {levels}; codes are whole bits, so take {2 ** (bits - 1) - 1}"
+        )
     return bits

@@ -24,8 +24,10 @@ try:
     import torch
     import torch.distributed as dist
 except ImportError:
-    sys.exit("infold.doctor examines PyTorch's backend, and torch is not installed; "
-             "`infold doctor` examines the machine")
+    sys.exit(
+        "infold.doctor examines PyTorch's backend, and torch is not installed; "
+        "`infold doctor` examines the machine"
+    )
 
 import infold
 from infold import _build
@@ -37,10 +39,12 @@ _LARGE_ELEMENTS = 25 * (1 << 20) // 4
 
 
 def _finding(name, found, advice=""):
-    """Prints a finding. One with advice is a warning."""
+    """Prints a finding, as a warning if it has advice."""
     if "--json" in sys.argv[1:]:
-        print(json.dumps({"name": name, "ok": not advice, "found": found, "advice": advice}),
-              flush=True)
+        print(
+            json.dumps({"name": name, "ok": not advice, "found": found, "advice": advice}),
+            flush=True,
+        )
     elif advice:
         print(f"WARN  {name}: {found}; {advice}", flush=True)
     else:
@@ -48,7 +52,7 @@ def _finding(name, found, advice=""):
 
 
 def _reach(address):
-    """Milliseconds of a TCP handshake, or the reason why it failed."""
+    """The milliseconds that a TCP handshake takes, or the reason why it failed."""
     host, _, port = address.rpartition(":")
     begin = time.perf_counter()
     try:
@@ -82,7 +86,7 @@ def path_text(statistics, settled):
 
 
 def _examine(settled):
-    """The part that all ranks do; rank 0 prints."""
+    """The measurements, which all ranks make and rank 0 prints."""
     small = _median_ms(torch.zeros(_SMALL_ELEMENTS), 30)
     large = _median_ms(torch.ones(_LARGE_ELEMENTS), 5)
     right = torch.full((1000,), float(dist.get_rank()))
@@ -102,20 +106,22 @@ def _examine(settled):
 
 def _own_rank(rank, world, folder):
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
-    dist.init_process_group("infold", init_method=f"file://{folder}/store", rank=rank,
-                            world_size=world)
+    dist.init_process_group(
+        "infold", init_method=f"file://{folder}/store", rank=rank, world_size=world
+    )
     is_right = _examine(_options.settle(None))
     dist.destroy_process_group()
     sys.exit(0 if is_right else 1)
 
 
 def _with_own_ranks():
-    # Over the network, which is to be measured, though the ranks share a host.
+    # The ranks share a host, but the network is to be measured.
     os.environ.setdefault("INFOLD_SHARED_MEMORY", "off")
     with tempfile.TemporaryDirectory() as folder:
-        ranks = [multiprocessing.get_context("fork").Process(target=_own_rank,
-                                                             args=(rank, 2, folder))
-                 for rank in range(2)]
+        ranks = [
+            multiprocessing.get_context("fork").Process(target=_own_rank, args=(rank, 2, folder))
+            for rank in range(2)
+        ]
         for rank in ranks:
             rank.start()
         for rank in ranks:
@@ -124,8 +130,11 @@ def _with_own_ranks():
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m infold.doctor", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m infold.doctor",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--json", action="store_true", help="print each finding as an object")
     parser.parse_args()
     try:
@@ -135,8 +144,11 @@ def main():
         return 1
     speaks = int(os.environ.get("RANK", "0")) == 0
     if speaks:
-        _finding("infold", f"{infold.__version__}, built against torch "
-                 f"{' and '.join(_build.TORCH_VERSIONS)}; this is torch {torch.__version__}")
+        _finding(
+            "infold",
+            f"{infold.__version__}, built against torch "
+            f"{' and '.join(_build.TORCH_VERSIONS)}; this is torch {torch.__version__}",
+        )
         if not settled["switches"]:
             _finding("switches", "none named (INFOLD_SWITCHES): the ranks sum for each other")
     for address in settled["switches"]:
@@ -144,8 +156,11 @@ def main():
         if speaks and took is not None:
             _finding("switch", f"{address} answers in {took:.2f} ms")
         elif speaks:
-            _finding("switch", f"{address} does not answer: {why}",
-                     "check that it runs and that its TCP port is open")
+            _finding(
+                "switch",
+                f"{address} does not answer: {why}",
+                "check that it runs and that its TCP port is open",
+            )
         if took is None:
             return 1
     try:

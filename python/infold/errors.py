@@ -3,7 +3,7 @@
 
 
 class Error(RuntimeError):
-    """A call or joining failed.
+    """A call failed, or joining failed.
 
     code  one of aborted, cancelled, deadline_exceeded, invalid_argument, mismatch, out_of_range,
           resource_exhausted, unavailable or unsupported
@@ -28,8 +28,10 @@ class InvalidArgument(Error, ValueError):
 
 
 _CLASSES = {
-    "deadline_exceeded": DeadlineExceeded, "invalid_argument": InvalidArgument,
-    "out_of_range": InvalidArgument, "unsupported": InvalidArgument,
+    "deadline_exceeded": DeadlineExceeded,
+    "invalid_argument": InvalidArgument,
+    "out_of_range": InvalidArgument,
+    "unsupported": InvalidArgument,
 }
 
 

@@ -7,26 +7,26 @@ from torch.utils import weak
 from infold._registration import backend_of
 from infold.options import LAYOUTS
 
-# From the most exact to the smallest.
+# From the most exact format to the one with the fewest bytes.
 _ORDER = ("automatic", "bfp32", "bfp16", "bfp8")
-# A sparse sum takes one or two more round trips of, say, 200 us. 10 Gbit/s carry 250 KB in that
-# time.
+# A sparse sum takes one or two more round trips of, say, 200 us each, in which 10 Gbit/s carry 250
+# KB.
 _LARGE_BYTES = 256 << 10
 
 
 class wire:
     """Averages gradients in a wire format of your choice: bfp16 sends half the bytes, bfp8 a
-    quarter. The format automatic rounds the exact mean once. DDP without a hook divides before the
-    sum, which rounds once more at each rank.
+    quarter. The format automatic rounds the exact mean once. Without a hook, DDP divides before the
+    sum, which causes one more rounding at each rank.
 
         model = DistributedDataParallel(model)
         hook = infold.hooks.wire("bfp16")
         model.register_comm_hook(None, hook)
 
-    Some parameters may need more precision. `exact` is called once for each parameter. The format
-    of parameters for which it returns true is automatic. A bucket takes the most exact format of
-    its parameters. The decision is kept for each parameter, because DDP rebuilds its buckets after
-    the first step.
+    Some parameters may need more precision. `exact` is called once for each parameter; if it
+    returns true, the parameter's format is automatic. A bucket takes the most exact format of its
+    parameters. The decision is kept for each parameter, because DDP rebuilds its buckets after the
+    first step.
 
         hook = infold.hooks.wire("bfp8", exact=lambda parameter: parameter.dim() < 2)
     """
@@ -37,7 +37,7 @@ class wire:
         self.format = format
         self.exact = exact
         self._formats = weak.WeakIdKeyDictionary()
-        # DDP logs the names of its hooks, as functions have them.
+        # DDP logs the names of its hooks, which are functions as a rule and have these names.
         self.__name__ = "wire"
         self.__qualname__ = "infold.hooks.wire"
 
@@ -59,18 +59,18 @@ class wire:
 
 
 class layout:
-    """Sums gradients that are mostly zeros without their zeros, where that is faster.
+    """Sums gradients that are mostly zeros without their zeros, if that is faster.
 
         model = DistributedDataParallel(model)
         model.register_comm_hook(None, infold.hooks.layout("automatic"))
 
     Each large parameter is summed on its own, so that blocks begin at the parameter's first row.
-    With "automatic", the choice for a size and type follows from the zeros of earlier gradients and
-    the time that both layouts took. "dense" and "blocks" choose one layout for all large
+    With "automatic", the choice for a size and type depends on the zeros of earlier gradients and
+    on the time that both layouts took. "dense" and "blocks" choose one layout for all large
     parameters. The small parameters of a bucket are summed together and dense. All three give the
     same bits. Gradients that are sparse tensors always travel as their rows.
 
-    `wire` is a hook of the class above, and chooses the wire format:
+    `wire` is a hook of the class above, which chooses the wire format:
 
         hook = infold.hooks.layout("automatic", wire=infold.hooks.wire("bfp16"))
     """
@@ -110,14 +110,14 @@ def _is_large(parameter):
 
 
 def _parts(buffer, parameters):
-    """The parts of a bucket that are summed by a call each: one large parameter, or neighbouring
-    small parameters."""
+    """The parts of a bucket, each of which is summed by one call: a large parameter, or
+    neighbouring small parameters."""
     begin, end, small = 0, 0, []
     for parameter in parameters:
         if _is_large(parameter):
             if small:
                 yield buffer[begin:end], small
-            yield buffer[end:end + parameter.numel()], [parameter]
+            yield buffer[end : end + parameter.numel()], [parameter]
             begin, small = end + parameter.numel(), []
         else:
             small.append(parameter)
@@ -127,7 +127,6 @@ def _parts(buffer, parameters):
 
 
 def _averaged(group, tensor, wire, layout=None):
-    """A future of the average over all ranks."""
-    work = backend_of(group, tensor.device).all_reduce_as(
-        tensor, wire, average=True, layout=layout)
+    """A future whose value is the average over all ranks."""
+    work = backend_of(group, tensor.device).all_reduce_as(tensor, wire, average=True, layout=layout)
     return work.get_future().then(lambda done: done.value()[0])

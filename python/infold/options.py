@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of a process group, and where they come from.
 
-Each option is taken from the first of these that has it: `pg_options` of the group, `pg_options` of
-the default group, the environment, the TOML file that INFOLD_CONFIG names.
+Each option is taken from the first of these that sets it: `pg_options` of the group, `pg_options`
+of the default group, the environment, the TOML file that INFOLD_CONFIG names.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class Options:
     >>> Options(switches=["10.0.0.254:7700"], wire="bfp16")
     >>> Options(sites="workers", deadline=60)
 
-    switches        control addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
+    switches        join addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
     job             part of the job's name at the switches             INFOLD_JOB
     wire            how floats travel: automatic (native, or digits    INFOLD_WIRE
                     where a site lacks native), native, digits, bfp32,
@@ -73,18 +73,41 @@ class Options:
 LAYOUTS = ("dense", "blocks", "automatic")
 _NAMES = tuple(field.name for field in dataclasses.fields(Options))
 _DEFAULTS = {
-    "switches": [], "job": "torch", "wire": "automatic", "layout": "dense", "sites": "automatic",
-    "deadline": None, "address": "", "mtu_bytes": 0, "drivers": 0, "shared_memory": "auto",
-    "switch_weight": 1, "worker_weight": 1, "verify": False, "rejoin": True,
+    "switches": [],
+    "job": "torch",
+    "wire": "automatic",
+    "layout": "dense",
+    "sites": "automatic",
+    "deadline": None,
+    "address": "",
+    "mtu_bytes": 0,
+    "drivers": 0,
+    "shared_memory": "auto",
+    "switch_weight": 1,
+    "worker_weight": 1,
+    "verify": False,
+    "rejoin": True,
 }
 _VARIABLES = {name: "INFOLD_" + name.upper() for name in _NAMES} | {"mtu_bytes": "INFOLD_MTU"}
 _READERS = {
-    "switches": _list_of, "deadline": float, "mtu_bytes": int, "drivers": int,
-    "switch_weight": int, "worker_weight": int, "verify": _truth_of, "rejoin": _truth_of,
+    "switches": _list_of,
+    "deadline": float,
+    "mtu_bytes": int,
+    "drivers": int,
+    "switch_weight": int,
+    "worker_weight": int,
+    "verify": _truth_of,
+    "rejoin": _truth_of,
 }
 _TYPES = {
-    "switches": (list, tuple), "deadline": (int, float), "mtu_bytes": int, "drivers": int,
-    "switch_weight": int, "worker_weight": int, "verify": bool, "rejoin": bool,
+    "switches": (list, tuple),
+    "deadline": (int, float),
+    "mtu_bytes": int,
+    "drivers": int,
+    "switch_weight": int,
+    "worker_weight": int,
+    "verify": bool,
+    "rejoin": bool,
 }
 _CHOICES = {
     "wire": ("automatic", "native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"),
@@ -92,10 +115,12 @@ _CHOICES = {
     "sites": ("automatic", "switches", "workers", "mixed"),
     "shared_memory": ("auto", "off", "always"),
 }
-# As in infold/join_options.h. An MTU of 0 is the MTU of the route.
+# The ranges are those of infold/join_options.h. An MTU of 0 means the MTU of the route.
 _RANGES = {
-    "mtu_bytes": (0, *range(576, 9217)), "switch_weight": range(1, 65),
-    "worker_weight": range(1, 65), "drivers": range(65),
+    "mtu_bytes": (0, *range(576, 9217)),
+    "switch_weight": range(1, 65),
+    "worker_weight": range(1, 65),
+    "drivers": range(65),
 }
 
 
@@ -123,10 +148,14 @@ def _kind_of(name):
     if name in _CHOICES:
         return ", ".join(_CHOICES[name])
     return {
-        "switches": "a list of \"host:port\"", "deadline": "seconds",
+        "switches": 'a list of "host:port"',
+        "deadline": "seconds",
         "mtu_bytes": "576 to 9216, and 0 for the MTU of the route",
-        "drivers": "0 to 64", "switch_weight": "1 to 64", "worker_weight": "1 to 64",
-        "verify": "True or False", "rejoin": "True or False",
+        "drivers": "0 to 64",
+        "switch_weight": "1 to 64",
+        "worker_weight": "1 to 64",
+        "verify": "True or False",
+        "rejoin": "True or False",
     }.get(name, "a word")
 
 
@@ -141,8 +170,11 @@ def _of_group(given):
     for name in given:
         if name not in _NAMES:
             raise _unknown(name, "pg_options")
-    return {name: _checked(name, value, "pg_options") for name, value in given.items()
-            if value is not None}
+    return {
+        name: _checked(name, value, "pg_options")
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def _of_environment():
@@ -156,8 +188,7 @@ def _of_environment():
         except ValueError as error:
             if str(error).startswith("infold:"):
                 raise
-            raise ValueError(
-                f"infold: {variable} is '{text}'; allowed: {_kind_of(name)}") from None
+            raise ValueError(f"infold: {variable} is '{text}'; allowed: {_kind_of(name)}") from None
     return found
 
 
@@ -185,6 +216,8 @@ def settle(given, inherited=None):
     if options["sites"] == "automatic":
         options["sites"] = "switches" if options["switches"] else "workers"
     if options["sites"] in ("switches", "mixed") and not options["switches"]:
-        raise ValueError(f"infold: sites is '{options['sites']}' and no switch is named: set "
-                         "Options(switches=[\"host:port\"]) or INFOLD_SWITCHES")
+        raise ValueError(
+            f"infold: sites is '{options['sites']}' and no switch is named: set "
+            'Options(switches=["host:port"]) or INFOLD_SWITCHES'
+        )
     return options

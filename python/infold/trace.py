@@ -19,10 +19,11 @@ from infold._registration import backend_of
 
 
 class record:
-    """Records all infold groups of this process from `with` to its end. The ranks that are to be
-    replayed together record the same steps. An exception ends the recording without a file.
+    """Records all infold groups of this process from the beginning of `with` to its end. Ranks that
+    are to be replayed together must record the same steps. An exception ends the recording without
+    a file.
 
-    `path` is the beginning of the file's name. The rank and ".et" follow it. With `operators`,
+    `path` is the beginning of the file's name; the rank and ".et" follow it. With `operators`,
     PyTorch's profiler runs, and each compute names the operators that took most of its time. The
     profiler makes each operator some microseconds slower.
     """
@@ -36,8 +37,9 @@ class record:
         backend_of()  # raises if the default group is not infold's
         folder = os.path.dirname(self._path) or "."
         if not os.access(folder, os.W_OK):
-            raise FileNotFoundError(f"infold: {folder} is no folder to write to; make it before "
-                                    "the recording")
+            raise FileNotFoundError(
+                f"infold: {folder} is no folder to write to; make it before the recording"
+            )
         if not _extension().begin_recording():
             raise RuntimeError("infold: a recording is on already; end it first")
         if self._operators:
@@ -58,8 +60,7 @@ class record:
             return
         rank = dist.get_rank()
         file = f"{self._path}.{rank}.et"
-        _extension().end_recording(file, rank, dist.get_world_size(), _groups(),
-                                   operators)
+        _extension().end_recording(file, rank, dist.get_world_size(), _groups(), operators)
         self.file = file
 
 
@@ -68,7 +69,10 @@ def _extension():
 
 
 def _groups():
-    """The ranks of each group that this rank belongs to, by its name."""
+    """The ranks of each group that this rank belongs to, by the group's name."""
     ranks = dist.distributed_c10d._world.pg_group_ranks
-    return {group.group_name: sorted(of_group, key=of_group.get)
-            for group, of_group in ranks.items() if isinstance(group, dist.ProcessGroup)}
+    return {
+        group.group_name: sorted(of_group, key=of_group.get)
+        for group, of_group in ranks.items()
+        if isinstance(group, dist.ProcessGroup)
+    }

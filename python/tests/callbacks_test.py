@@ -33,6 +33,7 @@ def _total(world, operation):
 
 def _nested(rank, world, depth, operation):
     """Each callback makes a call and waits for it. That call's callback does the same."""
+
     def descend(done, level):
         assert float(done.value()[0][0]) == _total(world, operation)
         if level == depth:
@@ -53,7 +54,8 @@ def _chained(rank, world, links):
     future = _future()
     for _ in range(links):
         future = future.then(
-            lambda done: [done.value()[0] if isinstance(done.value(), list) else done.value()])
+            lambda done: [done.value()[0] if isinstance(done.value(), list) else done.value()]
+        )
     assert float(future.wait()[0][0]) == 2.0 * world
     sums = [_future().then(lambda done: _future().wait()[0] + done.value()[0]) for _ in range(50)]
     for each in torch.futures.collect_all(sums).wait():
@@ -65,7 +67,7 @@ def test_chains_of_callbacks():
 
 
 def _in_order(rank, world):
-    """After a wait for the work its future is done. No callback runs on the waiting thread."""
+    """A work's future is done after the wait. No callback runs on the waiting thread."""
     held = threading.Lock()
     seen = []
 
@@ -78,7 +80,7 @@ def _in_order(rank, world):
         work = dist.all_reduce(torch.full((100,), 2.0), operation, async_op=True)
         future = work.get_future()
         noted = future.then(note)
-        with held:  # which the callback wants as well
+        with held:  # which the callback also needs
             work.wait()
             assert future.done() and work.is_completed()
         noted.wait()
@@ -90,7 +92,7 @@ def test_a_wait_completes_the_future_and_runs_no_callback():
 
 
 def _ended_in_a_callback(rank, world):
-    """The group ends while callbacks wait for its calls, which no rank completes."""
+    """The group ends while callbacks wait for calls that no rank completes."""
     group = dist.new_group()
     dist.all_reduce(torch.ones(1), group=group)
     waits = threading.Event()
@@ -124,19 +126,22 @@ def test_a_callback_may_end_its_group():
     run_ranks(2, _group_ended_by_a_callback)
 
 
-# PyTorch's hooks: a model trains, and ranks end with the same parameters. Some hooks raise on the
-# CPU with any backend: their kernels are CUDA's, or they refuse their own input (batched_powerSGD).
+# PyTorch's hooks: a model trains, and the ranks end with the same parameters. Some hooks raise on
+# the CPU with any backend, because their kernels need CUDA, or because they refuse their own input
+# (batched_powerSGD).
 
 
 def _power(state_of, hook):
     def register(model):
         model.register_comm_hook(state_of(), hook)
+
     return register
 
 
 def _power_state(**words):
     return lambda: powerSGD_hook.PowerSGDState(
-        None, matrix_approximation_rank=2, start_powerSGD_iter=2, **words)
+        None, matrix_approximation_rank=2, start_powerSGD_iter=2, **words
+    )
 
 
 def _post_local(model):
@@ -154,7 +159,7 @@ def _of_group(hook):
 
 
 def _bf16(state, bucket):
-    """Under its own name, DDP accepts this hook with NCCL only."""
+    """Under its own name, DDP accepts this hook only with NCCL."""
     return default_hooks.bf16_compress_hook(state, bucket)
 
 
@@ -162,34 +167,38 @@ _HOOKS = {
     "allreduce": _stateless(default_hooks.allreduce_hook),
     "fp16": _stateless(default_hooks.fp16_compress_hook),
     "bf16": _stateless(_bf16),
-    "fp16_wrapped": _stateless(
-        default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)),
+    "fp16_wrapped": _stateless(default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)),
     "powerSGD": _power(_power_state(), powerSGD_hook.powerSGD_hook),
     "powerSGD_orthogonalized": _power(
-        _power_state(use_error_feedback=True, warm_start=False), powerSGD_hook.powerSGD_hook),
+        _power_state(use_error_feedback=True, warm_start=False), powerSGD_hook.powerSGD_hook
+    ),
     "batched_powerSGD": _power(_power_state(), powerSGD_hook.batched_powerSGD_hook),
     "fp16_powerSGD": _power(
-        _power_state(), default_hooks.fp16_compress_wrapper(powerSGD_hook.powerSGD_hook)),
+        _power_state(), default_hooks.fp16_compress_wrapper(powerSGD_hook.powerSGD_hook)
+    ),
     "post_localSGD": _post_local,
     "noop": _stateless(debugging_hooks.noop_hook),
     "quantization_pertensor": _of_group(quantization_hooks.quantization_pertensor_hook),
     "quantization_perchannel": _of_group(quantization_hooks.quantization_perchannel_hook),
 }
-_HOOKS_THAT_RAISE = {"batched_powerSGD": AssertionError,
-                     "quantization_pertensor": RuntimeError,
-                     "quantization_perchannel": RuntimeError}
+_HOOKS_THAT_RAISE = {
+    "batched_powerSGD": AssertionError,
+    "quantization_pertensor": RuntimeError,
+    "quantization_perchannel": RuntimeError,
+}
 # With these hooks the ranks keep different gradients.
 _HOOKS_OF_EACH_RANK = ("post_localSGD", "noop")
 
 
 def _model():
     torch.manual_seed(3)
-    return nn.Sequential(nn.Linear(40, 60), nn.ReLU(), nn.Linear(60, 30), nn.ReLU(),
-                         nn.Linear(30, 1))
+    return nn.Sequential(
+        nn.Linear(40, 60), nn.ReLU(), nn.Linear(60, 30), nn.ReLU(), nn.Linear(30, 1)
+    )
 
 
 def _train(model, optimizer, rank, steps=6):
-    """Returns the parameters. Each step changes them."""
+    """Returns the parameters, which every step must change."""
     for step in range(steps):
         before = [each.detach().clone() for each in model.parameters()]
         torch.manual_seed(100 * step + rank)
@@ -225,9 +234,11 @@ def _zero(rank, world):
     torch.manual_seed(7)
     model = DistributedDataParallel(_model(), bucket_cap_mb=0.01, gradient_as_bucket_view=True)
     optimizer = ZeroRedundancyOptimizer(
-        model.parameters(), optimizer_class=torch.optim.SGD, lr=0.01, overlap_with_ddp=True)
-    model.register_comm_hook(None, ddp_zero_hook.hook_with_zero_step(
-        default_hooks.allreduce_hook, model, optimizer))
+        model.parameters(), optimizer_class=torch.optim.SGD, lr=0.01, overlap_with_ddp=True
+    )
+    model.register_comm_hook(
+        None, ddp_zero_hook.hook_with_zero_step(default_hooks.allreduce_hook, model, optimizer)
+    )
     return _train(model, optimizer, rank)
 
 

@@ -8,7 +8,7 @@ older_torch.adapt()
 
 @pytest.fixture(scope="session", params=[0, 1, 2], ids=["no_switch", "one_switch", "two_switches"])
 def path(request):
-    """Options for each path that tensors can take over the network."""
+    """Options for each path that tensors can take through the network."""
     with ranks.running_switches(request.param) as options:
         yield options
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two processes are ranks 0 and 1 of eight; an emulator plays the others. Only the environment of
-the processes says so. Run as a script, this file is an ordinary training program.
+"""Two processes are ranks 0 and 1 of eight, and an emulator plays the others. Only the environment
+tells the processes. Run as a script, this file is an ordinary training program.
 """
 
 import json
@@ -38,24 +38,57 @@ def _program():
         optimizer.step()
     gradient = next(model.parameters()).grad.flatten()[:4].tolist()
     dist.destroy_process_group()
-    print(json.dumps({"world": world, "ones": [ones.min().item(), ones.max().item()],
-                      "gathered": [each[0].item() for each in gathered], "gradient": gradient}))
+    print(
+        json.dumps(
+            {
+                "world": world,
+                "ones": [ones.min().item(), ones.max().item()],
+                "gathered": [each[0].item() for each in gathered],
+                "gradient": gradient,
+            }
+        )
+    )
 
 
 def _run(world, real, *words, **own):
-    """What real ranks print, by rank. The emulator's report is the last element."""
+    """What the real ranks print, by rank. The last element is the emulator's report."""
     emulator = subprocess.Popen(
-        [os.environ["INFOLD_BINARY"], "emulate", "--listen", "127.0.0.1:0", "--ranks", str(world),
-         "--real", str(real), "--json", "--log-level", "error", *words],
-        stdout=subprocess.PIPE, text=True)
+        [
+            os.environ["INFOLD_BINARY"],
+            "emulate",
+            "--listen",
+            "127.0.0.1:0",
+            "--ranks",
+            str(world),
+            "--real",
+            str(real),
+            "--json",
+            "--log-level",
+            "error",
+            *words,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         address = json.loads(emulator.stdout.readline())["listen"]
-        variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()),
-                     "WORLD_SIZE": str(world), "INFOLD_REAL_RANKS": str(real),
-                     "INFOLD_SWITCHES": address, **own}
-        ranks = [subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True,
-                                  env=os.environ | variables | {"RANK": str(rank)})
-                 for rank in range(real)]
+        variables = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(free_port()),
+            "WORLD_SIZE": str(world),
+            "INFOLD_REAL_RANKS": str(real),
+            "INFOLD_SWITCHES": address,
+            **own,
+        }
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, __file__],
+                stdout=subprocess.PIPE,
+                text=True,
+                env=os.environ | variables | {"RANK": str(rank)},
+            )
+            for rank in range(real)
+        ]
         try:
             said = [json.loads(rank.communicate(timeout=PATIENCE_S)[0]) for rank in ranks]
         finally:
@@ -76,7 +109,7 @@ def test_a_training_program_runs_as_it_is():
         assert each["gathered"] == [5, 6] + 6 * [5]  # emulated ranks say what rank 0 says
         assert each["gradient"] == said[0]["gradient"]
     assert report["transfers"] > 6
-    assert report["kept_pace"]  # links without limits have no pace
+    assert report["kept_pace"]  # links without limits do not set a pace
 
 
 def test_a_rank_may_be_alone():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training jobs of examples/ learn the same in every way that the examples show. The cases are
-small and use no lab, because the examples themselves need root and minutes."""
+small and do not use a lab, because the examples themselves need root and take minutes."""
 
 import contextlib
 import importlib.util
@@ -25,12 +25,14 @@ def _program(name):
 
 
 def _run(rank, world, name, words):
-    """The output of rank 0."""
+    """Runs the example, and returns the output of rank 0."""
     program = _program(name)
     sys.argv = [name, *words]
-    with (mock.patch.object(program.dist, "init_process_group"),  # there is one
-          mock.patch.object(program.dist, "destroy_process_group"),
-          contextlib.redirect_stdout(io.StringIO()) as said):
+    with (
+        mock.patch.object(program.dist, "init_process_group"),  # a group already exists
+        mock.patch.object(program.dist, "destroy_process_group"),
+        contextlib.redirect_stdout(io.StringIO()) as said,
+    ):
         program.main()
     return [json.loads(line) for line in said.getvalue().splitlines()]
 
@@ -52,20 +54,36 @@ def _check(name, small, ways):
 
 def test_train():
     small = ["--steps", "3", "--width", "32"]
-    _check("train.py", small, [(["--backend", "infold"], None),
-                               (["--backend", "infold", "--wire", "bfp16"], None)])
+    _check(
+        "train.py",
+        small,
+        [(["--backend", "infold"], None), (["--backend", "infold", "--wire", "bfp16"], None)],
+    )
 
 
 def test_recommender():
     small = ["--steps", "3", "--batch", "8", "--rows", "300"]
     infold = ["--backend", "infold"]
-    _check("sparse/train.py", small, [(infold, None), (infold, {"layout": "blocks"}),
-                                      ([*infold, "--sparse"], None)])
+    _check(
+        "sparse/train.py",
+        small,
+        [(infold, None), (infold, {"layout": "blocks"}), ([*infold, "--sparse"], None)],
+    )
 
 
 def test_a_race_of_ways_to_compress():
-    words = ["--steps", "10", "--width", "64", "--goal", "0.99", "--ways", "f32,bfp16,topk,mine",
-             "--mine", str(_EXAMPLES / "compress" / "mine.py")]
+    words = [
+        "--steps",
+        "10",
+        "--width",
+        "64",
+        "--goal",
+        "0.99",
+        "--ways",
+        "f32,bfp16,topk,mine",
+        "--mine",
+        str(_EXAMPLES / "compress" / "mine.py"),
+    ]
     answers = run_ranks(2, _run, "compress/train.py", words)
     assert answers[1] == []
     accuracies = {}
@@ -86,28 +104,34 @@ def test_the_compressor_that_learners_begin_with(own):
     module = own.load(_EXAMPLES / "compress" / "mine.py")
     bits, error = own.examine(module)
     assert bits == pytest.approx(1, abs=0.01)
-    assert 0.3 < error < 0.4  # of a normal's sign with the best size: 1 - 2 / pi
+    assert 0.3 < error < 0.4  # for signs of normal numbers, the best is 1 - 2 / pi
 
 
-@pytest.mark.parametrize("compress, decompress, words", (
-    ("missing(tensor)", "0", "(?s)compress.. fails for .*NameError"),
-    ("tensor, None", "0", "must return a list of tensors"),
-    ("[tensor, 1], None", "0", "must return a list of tensors"),
-    ("tensor", "0", "must return a list of tensors"),
-    ("[torch.rand(3)], None", "0", "when a step is made again"),
-    ("[torch.rand(self.tries())], None", "0", "when a step is made again"),
-    ("[tensor], None", "missing(tensors)", "(?s)decompress.. fails for .*NameError"),
-    ("[tensor], None", "None", "returns NoneType"),
-    ("[tensor], None", "tensors[0].flatten()", "of shape"),
-    ("[tensor], None", "tensors[0] / 0", "not finite"),
-))
+@pytest.mark.parametrize(
+    "compress, decompress, words",
+    (
+        ("missing(tensor)", "0", "(?s)compress.. fails for .*NameError"),
+        ("tensor, None", "0", "must return a list of tensors"),
+        ("[tensor, 1], None", "0", "must return a list of tensors"),
+        ("tensor", "0", "must return a list of tensors"),
+        ("[torch.rand(3)], None", "0", "when a step is made again"),
+        ("[torch.rand(self.tries())], None", "0", "when a step is made again"),
+        ("[tensor], None", "missing(tensors)", "(?s)decompress.. fails for .*NameError"),
+        ("[tensor], None", "None", "returns NoneType"),
+        ("[tensor], None", "tensors[0].flatten()", "of shape"),
+        ("[tensor], None", "tensors[0] / 0", "not finite"),
+    ),
+)
 def test_compressors_that_cannot_race_are_refused(own, tmp_path, compress, decompress, words):
     path = tmp_path / "mine.py"
-    path.write_text("import torch\n\nMEMORY, BIAS = 'residual', 'contractive'\n\n\nclass Mine:\n"
-                    f"    def compress(self, tensor, name):\n        return {compress}\n\n"
-                    f"    def decompress(self, tensors, context):\n        return {decompress}\n\n"
-                    "    def tries(self):\n        self.count = getattr(self, 'count', 0) + 1\n"
-                    "        return self.count\n", encoding="utf-8")
+    path.write_text(
+        "import torch\n\nMEMORY, BIAS = 'residual', 'contractive'\n\n\nclass Mine:\n"
+        f"    def compress(self, tensor, name):\n        return {compress}\n\n"
+        f"    def decompress(self, tensors, context):\n        return {decompress}\n\n"
+        "    def tries(self):\n        self.count = getattr(self, 'count', 0) + 1\n"
+        "        return self.count\n",
+        encoding="utf-8",
+    )
     with pytest.raises(own.Refused, match=words):
         own.examine(own.load(path))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The right results of collectives: seeded inputs that all ranks can compute, plain sums,
+"""The right results of collectives: seeded inputs that all ranks can compute, plain sums, and
 bounds."""
 
 import math
@@ -17,14 +17,15 @@ LAYOUTS = ("plain", "strided", "transposed", "leaf")
 
 def numbers(dtype, shape, rank, seed=0):
     """The inputs of a rank, the same wherever they are computed. Blocks of floats differ in
-    magnitude, so that a scale for more than one block is found."""
+    magnitude, so that a scale for more than one block would be noticed."""
     generator = torch.Generator().manual_seed(1000 * seed + rank)
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
     if dtype in INTEGERS:
         limits = torch.iinfo(dtype)
-        return torch.randint(limits.min // 2, limits.max // 2, shape, dtype=dtype,
-                             generator=generator)
+        return torch.randint(
+            limits.min // 2, limits.max // 2, shape, dtype=dtype, generator=generator
+        )
     if dtype == torch.complex64:
         return torch.randn(shape, dtype=dtype, generator=generator)
     values = torch.randn(shape, dtype=torch.float64, generator=generator)
@@ -33,7 +34,7 @@ def numbers(dtype, shape, rank, seed=0):
 
 
 def laid_out(values, layout):
-    """The values in memory with another layout; None if the values cannot have it."""
+    """The values in another memory layout, or None if the values cannot have it."""
     if layout == "plain":
         return values.clone()
     if layout == "leaf":
@@ -61,8 +62,12 @@ def plain(operation, tensors, factor=1):
         return total / len(tensors) if operation == "AVG" else total
     if operation in ("MIN", "MAX"):
         return rows.amin(0) if operation == "MIN" else rows.amax(0)
-    step = {"PRODUCT": torch.mul, "BAND": torch.bitwise_and, "BOR": torch.bitwise_or,
-            "BXOR": torch.bitwise_xor}[operation]
+    step = {
+        "PRODUCT": torch.mul,
+        "BAND": torch.bitwise_and,
+        "BOR": torch.bitwise_or,
+        "BXOR": torch.bitwise_xor,
+    }[operation]
     total = rows[0]
     for row in rows[1:]:
         total = step(total, row)
@@ -73,8 +78,9 @@ def _per_block(magnitudes, length):
     """For each element, the largest magnitude in its block."""
     flat = magnitudes.flatten()
     blocks = torch.nn.functional.pad(flat, (0, -flat.numel() % length)).view(-1, length)
-    return blocks.amax(1, keepdim=True).expand_as(blocks).flatten()[:flat.numel()].view_as(
-        magnitudes)
+    return (
+        blocks.amax(1, keepdim=True).expand_as(blocks).flatten()[: flat.numel()].view_as(magnitudes)
+    )
 
 
 _ROUNDING = {"bfp32": 2.0**-30, "bfp16": 2.0**-14, "bfp8": 2.0**-6}
@@ -83,10 +89,10 @@ _ROUNDING = {"bfp32": 2.0**-30, "bfp16": 2.0**-14, "bfp8": 2.0**-6}
 def bound(tensors, wire, average=False):
     """The largest error of a sum of these tensors in a block format, for each element.
 
-    Each rank rounds once to a block of 32 (64 of float64) with a common scale, and the sum is
-    rounded so once more; every such rounding errs by M x 2^-30 in bfp32, 2^-14 in bfp16 and 2^-6 in
-    bfp8, M being the block's largest magnitude (spec/protocol.md, section 10). At the end the
-    result is rounded to the tensor's own type.
+    Each rank rounds once to a block of 32 elements (64 of float64) with a common scale, and the sum
+    is rounded once more in the same way. Each rounding errs by M x 2^-30 in bfp32, 2^-14 in bfp16
+    and 2^-6 in bfp8, where M is the block's largest magnitude (spec/protocol.md, section 10). At
+    the end, the result is rounded to the tensor's own type.
     """
     dtype = tensors[0].dtype
     if dtype.is_complex:
@@ -122,8 +128,8 @@ def multiples(values, dtype):
 
 
 def rounded(total, divisor, dtype):
-    """The number of this type that is nearest to total / divisor of its smallest numbers, to even
-    where two are."""
+    """The number of this type that is nearest to total / divisor, in units of the type's smallest
+    number. Ties go to the even number."""
     limits = torch.finfo(dtype)
     digits = 1 - round(math.log2(limits.eps))
     shift = max(0, (abs(total) // divisor).bit_length() - digits)
@@ -136,30 +142,35 @@ def rounded(total, divisor, dtype):
     return -size if total < 0 else size
 
 
-# Python's integers are slow. Of longer tensors some elements are compared bit by bit.
+# Python's integers are slow, so only some elements of longer tensors are compared bit by bit.
 _EXACT_ELEMENTS = 500
 
 
 def check_rounded_once(name, found, tensors, average):
-    """Checks that a sum or mean is the exact one, rounded once to its type."""
+    """Checks that a sum or mean is the exact value, rounded once to its type."""
     found = real(found.detach()).flatten()
     rows = torch.stack([real(each.detach()).flatten().double() for each in tensors])
     divisor = len(tensors) if average else 1
-    places = sorted({*range(min(len(found), _EXACT_ELEMENTS)),
-                     *range(max(0, len(found) - _EXACT_ELEMENTS), len(found))})
+    places = sorted(
+        {
+            *range(min(len(found), _EXACT_ELEMENTS)),
+            *range(max(0, len(found) - _EXACT_ELEMENTS), len(found)),
+        }
+    )
     columns = rows[:, places].t().tolist()
-    exact = [rounded(sum(multiples(column, found.dtype)), divisor, found.dtype)
-             for column in columns]
+    exact = [
+        rounded(sum(multiples(column, found.dtype)), divisor, found.dtype) for column in columns
+    ]
     assert found[places].double().tolist() == exact, f"{name}: not rounded once"
     total = rows.sum(0) / divisor
     limits = torch.finfo(found.dtype)
-    # The total is a sum of float64, which loses bits itself.
+    # The total is a sum of float64, which itself loses bits.
     allowed = limits.eps * total.abs() + 2.0**-48 * rows.abs().sum(0) + limits.smallest_normal
     assert bool(((found.double() - total).abs() <= allowed).all()), f"{name}: wrong"
 
 
 def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
-    """Checks a sum of floats: of a block format that it is within the bound, and else that it is
+    """Checks a sum of floats. In a block format it must be within the bound; otherwise it must be
     the exact sum, rounded once."""
     scaled = [(each.detach() * factor).to(each.dtype) for each in tensors]
     if wire is None:
@@ -168,18 +179,22 @@ def check_sum(name, found, tensors, operation="SUM", wire=None, factor=1):
     error = (real(found.detach()).double() - exact).abs()
     allowed = bound(scaled, wire, operation == "AVG")
     assert bool((error <= allowed).all()), (
-        f"{name}: off by {error.max().item()}; allowed {allowed.flatten()[error.argmax()].item()}")
+        f"{name}: off by {error.max().item()}; allowed {allowed.flatten()[error.argmax()].item()}"
+    )
 
 
 def check_same(name, found, expected):
     """Checks that values and type are the same bit for bit, in any layout."""
     assert found.dtype == expected.dtype and found.shape == expected.shape, (
-        f"{name}: {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}")
+        f"{name}: {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}"
+    )
     found, expected = (
         each.detach().resolve_conj().contiguous().unsqueeze(-1).view(torch.uint8)
-        for each in (found, expected))
+        for each in (found, expected)
+    )
     assert torch.equal(found, expected), (
-        f"{name}: {int((found != expected).sum())} of {found.numel()} bytes differ")
+        f"{name}: {int((found != expected).sum())} of {found.numel()} bytes differ"
+    )
 
 
 def is_sum_of_floats(dtype, operation):
@@ -187,7 +202,7 @@ def is_sum_of_floats(dtype, operation):
 
 
 def check_reduction(name, found, tensors, operation, gloo=None):
-    """Float sums are rounded once; all else has the bits of Gloo, if given."""
+    """Sums of floats are rounded once; other results have Gloo's bits, if given."""
     if is_sum_of_floats(tensors[0].dtype, operation):
         check_sum(name, found, tensors, operation)
     elif gloo is not None:
@@ -197,5 +212,5 @@ def check_reduction(name, found, tensors, operation, gloo=None):
 
 
 def sizes_for(dtype, world):
-    """The long tensor only for few ranks and two types: it is the slowest by far."""
+    """Sizes to test. The long tensor is by far the slowest, so few cases use it."""
     return SIZES if world <= 3 or dtype in (torch.float32, torch.int64) else SIZES[:-1]

@@ -3,7 +3,7 @@
 
 from ranks import arrive, wait_for_all
 
-# Limit for events that must come before a deadline. Generous, because machines are busy.
+# The limit for events that must come before a deadline. It is generous, because machines are busy.
 SOON_S = 20
 
 
@@ -22,7 +22,7 @@ def check_words(text, words):
 
 
 def meet(rank, world, where):
-    """A barrier without the group, which is broken."""
+    """A barrier that does not use the group, because the group is broken."""
     del rank
     arrive(where, world)
     wait_for_all(where)

@@ -17,7 +17,7 @@ _GROUPS = 10
 
 
 def _sent_around(rank, world, group=None):
-    """Uses Gloo only, so infold's job does not begin."""
+    """Uses only Gloo, so that infold's job does not begin."""
     received = torch.zeros(1)
     work = dist.isend(torch.full((1,), float(rank)), (rank + 1) % world, group)
     dist.recv(received, (rank - 1) % world, group)
@@ -26,8 +26,11 @@ def _sent_around(rank, world, group=None):
 
 
 def _belongings():
-    sockets = [os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")
-               if os.path.lexists(f"/proc/self/fd/{each}")]
+    sockets = [
+        os.readlink(f"/proc/self/fd/{each}")
+        for each in os.listdir("/proc/self/fd")
+        if os.path.lexists(f"/proc/self/fd/{each}")
+    ]
     return len(os.listdir("/proc/self/task")), sum(each.startswith("socket:") for each in sockets)
 
 
@@ -36,7 +39,7 @@ def _many(rank, world):
     threads, sockets = _belongings()
     groups = [dist.new_group() for _ in range(_GROUPS)]
     more_threads, more_sockets = _belongings()
-    # Each group has two threads of its own, and a connection to the other rank.
+    # Each group has two threads of its own, and one connection to the other rank.
     assert more_threads - threads <= 2 * _GROUPS
     assert more_sockets - sockets <= _GROUPS
     for group in groups:
@@ -50,10 +53,12 @@ def test_groups_share_a_device():
 
 
 def _forked(rank, world, folder):
-    """A forked child lacks the threads of its parent."""
+    """A forked child does not have the threads of its parent."""
+
     def enter(name):
-        dist.init_process_group("infold", init_method=f"file://{folder}/{name}", rank=rank,
-                                world_size=world)
+        dist.init_process_group(
+            "infold", init_method=f"file://{folder}/{name}", rank=rank, world_size=world
+        )
         assert _sent_around(rank, world) == (rank - 1) % world
 
     enter("parent")
@@ -72,12 +77,18 @@ def test_a_forked_process_has_a_device_of_its_own():
 
 
 def _listening_ports():
-    own = {os.readlink(f"/proc/self/fd/{each}") for each in os.listdir("/proc/self/fd")
-           if os.path.lexists(f"/proc/self/fd/{each}")}
+    own = {
+        os.readlink(f"/proc/self/fd/{each}")
+        for each in os.listdir("/proc/self/fd")
+        if os.path.lexists(f"/proc/self/fd/{each}")
+    }
     with open("/proc/net/tcp", encoding="ascii") as sockets:
         rows = [line.split() for line in sockets.readlines()[1:]]
-    return [int(row[1].partition(":")[2], 16) for row in rows
-            if row[3] == "0A" and f"socket:[{row[9]}]" in own]
+    return [
+        int(row[1].partition(":")[2], 16)
+        for row in rows
+        if row[3] == "0A" and f"socket:[{row[9]}]" in own
+    ]
 
 
 _NOISE = (b"", b"x", b"\xff" * 8, bytes(8), b"GET / HTTP/1.1\r\n\r\n" * 100)

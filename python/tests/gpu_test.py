@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a GPU: a collective comes after the kernels that its caller's stream holds, kernels
-after wait() find its results, memory is kept for as long as copies need it, backward overlaps with
-the network, and everything equals what the same tensors give on the CPU.
+"""Tensors on a GPU: a collective comes after the kernels that its caller's stream holds, and
+kernels after wait() find its results. Memory is kept as long as copies need it, backward overlaps
+with the network, and all results equal those of the same tensors on the CPU.
 
-Several ranks share a GPU. They are spawned and not forked, as CUDA demands.
+Several ranks share a GPU. They are spawned and not forked, because CUDA requires it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ if not torch.cuda.is_available():
     pytest.skip("no GPU here: torch.cuda.is_available() is False", allow_module_level=True)
 
 _ORDERS = 1000
-# Clock cycles of a kernel that does nothing: some 0.5 ms, longer than a host takes to call twice.
+# Clock cycles of a kernel that does nothing: some 0.5 ms, longer than a host needs for two calls.
 _DELAY = 1_000_000
 
 
@@ -33,20 +33,27 @@ def _enter(rank, world, store, options, body, arguments, answers):
     torch.set_num_threads(1)
     torch.cuda.set_device(rank % torch.cuda.device_count())
     dist.init_process_group(
-        "infold", init_method=f"file://{store}", rank=rank, world_size=world, pg_options=options,
-        timeout=datetime.timedelta(seconds=60))
+        "infold",
+        init_method=f"file://{store}",
+        rank=rank,
+        world_size=world,
+        pg_options=options,
+        timeout=datetime.timedelta(seconds=60),
+    )
     answers[rank] = body(rank, world, *arguments)
     torch.cuda.synchronize()
     dist.destroy_process_group()
 
 
 def _run(world, body, *arguments, options=None):
-    """The answers of body(rank, world, *arguments). Raises a rank's traceback."""
+    """Returns the answers of body(rank, world, *arguments), or raises a rank's traceback."""
     with tempfile.TemporaryDirectory() as folder, multiprocessing.Manager() as manager:
         answers = manager.dict()
         multiprocessing.spawn(
-            _enter, nprocs=world,
-            args=(world, os.path.join(folder, "store"), options, body, arguments, answers))
+            _enter,
+            nprocs=world,
+            args=(world, os.path.join(folder, "store"), options, body, arguments, answers),
+        )
         return [answers[rank] for rank in range(world)]
 
 
@@ -72,7 +79,7 @@ def _order(rank, world, times, gives_future):
             else:
                 work.wait()
             wrong += (tensor != sum(range(world)) + world * i).any()
-            tensor.fill_(-1)  # what comes back late would be seen in the next round's memory
+            tensor.fill_(-1)  # a late result would show in the next round's memory
     side.synchronize()
     return wrong.item()
 
@@ -87,7 +94,7 @@ def test_order_of_streams_on_every_path(path):
 
 
 def _waiting_elsewhere(rank, world):
-    """wait() orders the stream of its caller, whichever stream that is."""
+    """wait() makes the stream of its caller wait, whichever stream that is."""
     producer, consumer = torch.cuda.Stream(), torch.cuda.Stream()
     for i in range(50):
         with torch.cuda.stream(producer):
@@ -108,12 +115,14 @@ def test_another_stream_may_wait():
 
 
 def _lists_after_conversions(rank, world):
-    """A kernel converts each tensor of a list first. No tensor is sent before its kernel has
+    """A kernel first converts each tensor of a list. No tensor may be sent before its kernel has
     run."""
     for i in range(50):
         torch.cuda._sleep(_DELAY)
-        short = [torch.full((50_000,), rank + i + each, dtype=torch.int16, device=_device())
-                 for each in range(4)]
+        short = [
+            torch.full((50_000,), rank + i + each, dtype=torch.int16, device=_device())
+            for each in range(4)
+        ]
         dist.all_reduce_coalesced(short)
         for each, tensor in enumerate(short):
             wanted = sum(range(world)) + world * (i + each)
@@ -128,13 +137,13 @@ def test_conversions_come_before_copies():
 
 
 def _freeing(rank, world):
-    """The program drops the tensor, so its memory could be reused at once."""
+    """The program drops the tensor, so that its memory could be reused at once."""
     works, kept = [], []
     for i in range(100):
         torch.cuda._sleep(_DELAY)
         tensor = torch.full((200_000,), float(i), device=_device())
         works.append(dist.all_reduce(tensor, async_op=True))
-        kept.append(tensor[:1])  # not its memory's last owner, and not the work either
+        kept.append(tensor[:1])  # neither this nor the work is the memory's last owner
         if i % 2:
             kept.pop()
         del tensor
@@ -143,7 +152,7 @@ def _freeing(rank, world):
     dist.barrier()
     torch.cuda.synchronize()
     found = [int(each.item()) for each in kept]
-    # If the program keeps nothing, other tensors do not change.
+    # If the program keeps nothing, other tensors must not change.
     others = [torch.full((200_000,), float(i), device=_device()) for i in range(20)]
     for _ in range(20):
         dist.all_reduce(torch.ones(200_000, device=_device()), async_op=True)
@@ -158,8 +167,19 @@ def test_tensors_freed_right_after_the_call():
         assert others_stayed
 
 
-_TYPES = [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.int32,
-          torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64]
+_TYPES = [
+    torch.float32,
+    torch.float16,
+    torch.bfloat16,
+    torch.float64,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+]
 
 
 def _input(rank, type, elements):
@@ -171,7 +191,7 @@ def _input(rank, type, elements):
     return torch.randint(0, 20, (elements,), generator=random).to(type)
 
 
-# Gloo, which does the calls that the network cannot sum, lacks some types.
+# Gloo, which makes the calls that the network cannot sum, does not have these types.
 _NOT_GLOO = (torch.int16, torch.complex64)
 
 
@@ -188,6 +208,7 @@ def _operations(type):
 
 def _collectives(rank, world, type, elements, device):
     """All results by name, on the CPU."""
+
     def fresh(count=elements):
         return _input(rank, type, count).to(device)
 
@@ -202,7 +223,7 @@ def _collectives(rank, world, type, elements, device):
         dist.reduce_scatter_tensor(part, fresh(world * elements), operation)
     tensor = fresh()
     dist.reduce(tensor, 1)
-    results["reduce"] = tensor if rank == 1 else empty()  # elsewhere it is not said what it holds
+    results["reduce"] = tensor if rank == 1 else empty()  # its contents are not specified elsewhere
     results["broadcast"] = tensor = fresh()
     dist.broadcast(tensor, 1)
     results["all_gather_into_tensor"] = whole = empty(world * elements)
@@ -237,8 +258,11 @@ def _compared(rank, world, elements):
     for type in _TYPES:
         on_cpu = _collectives(rank, world, type, elements, "cpu")
         on_gpu = _collectives(rank, world, type, elements, _device())
-        different += [f"{name} of {type}" for name, result in on_cpu.items()
-                      if not torch.equal(result, on_gpu[name])]
+        different += [
+            f"{name} of {type}"
+            for name, result in on_cpu.items()
+            if not torch.equal(result, on_gpu[name])
+        ]
     return different
 
 
@@ -249,7 +273,7 @@ def test_collectives_give_what_they_give_on_the_cpu(elements):
 
 
 def _sparse(rank, world):
-    """As on the CPU, coalesced, and still on the GPU. Operations without a sum raise there too."""
+    """Sums equal those on the CPU, are coalesced, and stay on the GPU. MAX raises as well."""
     results = []
     for device in ("cpu", _device()):
         indices = torch.tensor([[rank, 5, 5, 900]], device=device)
@@ -271,7 +295,7 @@ def test_sparse_tensors():
 
 
 def _requiring_gradients(rank, world):
-    """A parameter itself, outside of no_grad(), as on the CPU."""
+    """A collective takes a parameter itself, outside of no_grad(), as on the CPU."""
     parameter = torch.nn.Parameter(torch.full((1000,), float(rank + 1), device=_device()))
     dist.broadcast(parameter, 1)
     dist.all_reduce(parameter, async_op=True).get_future().wait()
@@ -334,8 +358,8 @@ def _ddp(rank, world, name, device, format=None):
     return losses, [each.detach().cpu().tolist() for each in model.module.parameters()]
 
 
-# The GPU's own sums round differently in every kernel, by 2^-24 of a value. A step has some hundred
-# of them in a row, and the error grows over twenty steps as in training_test.py.
+# The GPU's own sums round differently in every kernel, by 2^-24 of a value. A step has about a
+# hundred of them in a row, and the error grows over twenty steps as in training_test.py.
 _CLOSE = 100 * 100 * 2**-24
 
 
@@ -385,11 +409,16 @@ def _overlapping(rank, world, folder):
     works = _intervals(trace, lambda event: event.name.startswith("infold:all_reduce"))
     begun = min(start for start, _ in works)
     # Matrix products, under the names of all GPU libraries.
-    kernels = [each for each in _intervals(trace, _is_kernel)
-               if each[1] - each[0] > 100 and each[1] > begun]
+    kernels = [
+        each
+        for each in _intervals(trace, _is_kernel)
+        if each[1] - each[0] > 100 and each[1] > begun
+    ]
     results = _intervals(trace, lambda event: _on_gpu(event) and "HtoD" in event.name)
-    print(f"rank {rank}: {len(works)} all-reduces; {_shared_us(works, kernels) / 1000:.1f} ms of "
-          f"them and {len(results)} copies back beside {len(kernels)} kernels of backward")
+    print(
+        f"rank {rank}: {len(works)} all-reduces; {_shared_us(works, kernels) / 1000:.1f} ms of "
+        f"them and {len(results)} copies back beside {len(kernels)} kernels of backward"
+    )
     return len(works), _shared_us(works, kernels), _shared_us(results, kernels)
 
 
@@ -402,8 +431,11 @@ def _is_kernel(event):
 
 
 def _intervals(trace, is_wanted):
-    return [(event.time_range.start, event.time_range.end) for event in trace.events()
-            if is_wanted(event)]
+    return [
+        (event.time_range.start, event.time_range.end)
+        for event in trace.events()
+        if is_wanted(event)
+    ]
 
 
 def _shared_us(some, others):

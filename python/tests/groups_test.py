@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: of some ranks, and many at once. No group waits for another or leaks resources."""
+"""Groups of some ranks, and many groups at once. None waits for another or leaks anything."""
 
 import ctypes
 import datetime
@@ -7,7 +7,6 @@ import itertools
 import os
 import tempfile
 import threading
-import time
 
 import pytest
 import ranks
@@ -21,7 +20,7 @@ from torch.distributed.device_mesh import init_device_mesh
 
 import infold
 
-_M_ARENA_MAX = -8  # of malloc.h
+_M_ARENA_MAX = -8  # from malloc.h
 _PR_SET_THP_DISABLE = 41
 
 
@@ -43,7 +42,7 @@ def _subsets(rank, world):
 
 
 def _move_in_subset(rank, subset, group):
-    """Roots and peers are named by their global rank."""
+    """Roots and sources are given by their global rank."""
     tensor = torch.tensor([rank])
     dist.broadcast(tensor, subset[-1], group=group)
     assert tensor.item() == subset[-1]
@@ -65,7 +64,7 @@ def test_parts_of_the_ranks_on_a_switch(one_switch):
 
 
 def _own_options(rank, world):
-    """The rounding shows bfp8: seven bits are too few for these numbers."""
+    """The rounding reveals bfp8, whose seven bits are too few for these numbers."""
     values = torch.linspace(1, 2, 32)
     errors = {}
     for wire in ("bfp8", "bfp32"):
@@ -88,8 +87,10 @@ def test_options_of_a_group_are_its_own():
 def _many(rank, world, count):
     groups = [dist.new_group() for _ in range(count)]
     tensors = [torch.full((1000,), float(i)) for i in range(len(groups))]
-    works = [dist.all_reduce(tensor, group=group, async_op=True)
-             for tensor, group in zip(tensors, groups, strict=True)]
+    works = [
+        dist.all_reduce(tensor, group=group, async_op=True)
+        for tensor, group in zip(tensors, groups, strict=True)
+    ]
     for work in reversed(works):
         work.wait()
     for i, tensor in enumerate(tensors):
@@ -103,7 +104,7 @@ def test_many_groups_at_once():
 
 
 def test_many_groups_at_one_switch():
-    """A switch with default options, whose later groups get fewer slots."""
+    """The switch has default options, so that later groups get fewer slots."""
     with ranks.running_switch() as switch:
         run_ranks(2, _many, 24, options={"switches": [switch], "shared_memory": "off"})
 
@@ -133,13 +134,14 @@ def test_groups_can_be_split(path):
 
 
 def _after_an_abort(rank, world):
-    """Calls of the aborted group say so. A new group works, and so does a new default group."""
+    """Calls of the aborted group say so. New groups work, including a new default group."""
     group = dist.new_group()
     assert _sum(group) == world
     group.abort()
     for operation in (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT):
-        text = message_of(lambda operation=operation: dist.all_reduce(
-            torch.ones(1), operation, group=group))
+        text = message_of(
+            lambda operation=operation: dist.all_reduce(torch.ones(1), operation, group=group)
+        )
         assert "abort" in text or "left" in text, text
     again = dist.new_group()
     assert _sum(again, rank) == sum(range(world)) and _sum(value=rank) == sum(range(world))
@@ -151,7 +153,7 @@ def test_there_is_life_after_an_abort(path):
 
 
 def _by_device(rank, world, backends):
-    """One backend for both kinds of device, or one for each: each backend ends once."""
+    """There is one backend for all devices or one for each, and each backend ends once."""
     assert _sum(value=rank) == sum(range(world))
     dist.barrier()
     part = dist.new_group([0, 1], backend=backends)
@@ -182,9 +184,10 @@ def _alone(rank, world):
     work = dist.all_reduce(tensor, group=group, async_op=True)
     assert work.is_completed() and work.is_success()
     assert work.get_future().value()[0] is tensor or torch.equal(
-        work.get_future().value()[0], tensor)
+        work.get_future().value()[0], tensor
+    )
     assert torch.equal(tensor, torch.arange(10.0))
-    assert infold.statistics(group) is None  # nothing has joined anything
+    assert infold.statistics(group) is None  # no job has been joined
 
 
 def test_groups_of_one_need_no_network():
@@ -232,11 +235,12 @@ def _from_threads(rank, world):
         try:
             for turn in range(25):
                 assert _sum(group, turn + number) == (turn + number) * world
-        except BaseException as error:  # pylint: disable=broad-exception-caught
+        except BaseException as error:  # noqa: BLE001  the test reports it
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(group, number))
-               for number, group in enumerate(groups)]
+    threads = [
+        threading.Thread(target=work, args=(group, number)) for number, group in enumerate(groups)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -265,7 +269,7 @@ def test_device_mesh(path):
 
 def _belongings():
     """Threads, open files and sockets, and kilobytes of used memory. Pages of libraries do not
-    count: the kernel maps more of them at any time."""
+    count, because the kernel may map more of them at any time."""
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/status", encoding="ascii") as status:
         kilobytes = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
@@ -273,14 +277,19 @@ def _belongings():
 
 
 def _again_and_again(rank, world, folder, options):
-    # One heap for all threads: heaps of their own keep unused memory, which is no leak.
+    # All threads use one heap: heaps of their own would keep unused memory, which is not a leak.
     ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
-    # Nor huge pages, which the kernel fills with memory that nobody uses.
+    # Huge pages are off, because the kernel fills them with memory that nobody uses.
     assert ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0
     seen = []
     for life in range(50):
-        dist.init_process_group("infold", init_method=f"file://{folder}/{life}", rank=rank,
-                                world_size=world, pg_options=options)
+        dist.init_process_group(
+            "infold",
+            init_method=f"file://{folder}/{life}",
+            rank=rank,
+            world_size=world,
+            pg_options=options,
+        )
         alone = [dist.new_group([each]) for each in range(world)][rank]
         assert _sum(value=life) == life * world and _sum(alone, rank) == rank
         product = torch.full((1000,), 2.0)  # by Gloo
@@ -295,14 +304,14 @@ def _again_and_again(rank, world, folder, options):
 
 
 def _check_no_growth(options):
-    """From the second ten lives to the last ten: what a library keeps from its first use is no
-    leak, and a leak shows in the least of the last. Some 100 kB are allocators'; 1 MB would be
-    30 kB a life."""
+    """Compares the second ten lives with the last ten. What a library keeps after its first use is
+    not a leak, while a leak shows in the minimum of the last ones. Allocators use some 100 kB; 1 MB
+    would be 30 kB a life."""
     with tempfile.TemporaryDirectory() as folder:
         seen = run_ranks(2, _again_and_again, folder, options, backend=None)
     for of_rank in seen:
-        early = [max(each) for each in zip(*of_rank[10:20])]
-        late = [min(each) for each in zip(*of_rank[-10:])]
+        early = [max(each) for each in zip(*of_rank[10:20], strict=True)]
+        late = [min(each) for each in zip(*of_rank[-10:], strict=True)]
         assert late[0] <= early[0], f"threads: {[each[0] for each in of_rank]}"
         assert late[1] <= early[1], f"files: {[each[1] for each in of_rank]}"
         assert late[2] <= early[2] + 1024, f"kilobytes: {[each[2] for each in of_rank]}"
@@ -325,6 +334,6 @@ def _gathers_shards(rank, world):
 
 
 def test_sharded_tensors_are_gathered_where_the_group_is():
-    """ShardedTensor asks torch for the devices of the group's backend, and takes another than the
-    CPU if there is one."""
+    """ShardedTensor asks torch for the devices of the group's backend, and prefers another device
+    to the CPU if there is one."""
     run_ranks(2, _gathers_shards)

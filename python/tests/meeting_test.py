@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ranks meet: other programs may write to the store, and a rank may lack a resource that it
+"""How ranks meet, even if other programs write to the store, or if a rank lacks a resource that it
 needs."""
 
 import resource
@@ -14,7 +14,7 @@ from ranks import arrive, run_ranks, wait_for_all
 
 import infold
 
-# Texts under the key of rank 0's job name, and the errors of the other ranks.
+# Texts under the key of rank 0's job name, and the errors that the other ranks get.
 _WRITTEN = {
     "nothing": (b"", "0 bytes, which name no job"),
     "a_line's_end": (b"\n", "infold"),
@@ -58,14 +58,14 @@ def _address_space():
 
 
 def _use_up_stacks():
-    """A forked process has the stacks of its parent's threads left for new threads."""
+    """A forked process can give the stacks of its parent's threads to new threads."""
     for _ in range(16):
         threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 
 def _without_a_thread(rank, world, operation):
-    """There is no memory for a thread's stack. The call fails at once, at its rank alone. The next
-    call works as if the failed one had never been made."""
+    """There is no memory for a thread's stack. The call fails at once, and only at its rank. The
+    next call works as if the failed one had never been made."""
     group = dist.new_group()
     tensor = torch.full((10,), 2.0)
     _use_up_stacks()
@@ -84,7 +84,8 @@ def _without_a_thread(rank, world, operation):
         assert torch.equal(tensor, torch.full((10,), expected)), tensor
 
 
-@pytest.mark.parametrize("operation", (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT),
-                         ids=("infolds", "gloos"))
+@pytest.mark.parametrize(
+    "operation", (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT), ids=("infolds", "gloos")
+)
 def test_a_rank_without_a_thread_to_spare(operation):
     run_ranks(2, _without_a_thread, operation)

@@ -4,7 +4,7 @@
 import hashlib
 
 import torch
-import torch._dynamo  # an optimiser's first step would import it, in each rank anew
+import torch._dynamo  # otherwise each rank's first optimiser step would import it
 import torch.nn.functional as F
 from torch import nn
 
@@ -15,13 +15,21 @@ _TABLES = 4
 
 class Convnet(nn.Sequential):
     """Convolutions with batch normalisation, whose running sums are buffers. All functions are
-    smooth: a kink would turn a difference in the last bit into one in the first bit."""
+    smooth, because a kink would turn a difference in the last bit into one in the first bit."""
 
     def __init__(self):
         super().__init__(
-            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.GELU(), nn.AvgPool2d(2),
-            nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.GELU(), nn.AdaptiveAvgPool2d(2),
-            nn.Flatten(), nn.Linear(64, 4))
+            nn.Conv2d(3, 8, 3, padding=1),
+            nn.BatchNorm2d(8),
+            nn.GELU(),
+            nn.AvgPool2d(2),
+            nn.Conv2d(8, 16, 3, padding=1),
+            nn.BatchNorm2d(16),
+            nn.GELU(),
+            nn.AdaptiveAvgPool2d(2),
+            nn.Flatten(),
+            nn.Linear(64, 4),
+        )
 
 
 class Attention(nn.Module):
@@ -30,9 +38,10 @@ class Attention(nn.Module):
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, x):
-        # A head for each 8 columns of this rank.
-        q, k, v = (each(x).unflatten(-1, (-1, 8)).transpose(1, 2)
-                   for each in (self.q, self.k, self.v))
+        # There is a head for each 8 columns of this rank.
+        q, k, v = (
+            each(x).unflatten(-1, (-1, 8)).transpose(1, 2) for each in (self.q, self.k, self.v)
+        )
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.o(mixed.transpose(1, 2).flatten(2))
 
@@ -64,7 +73,7 @@ class Transformer(nn.Module):
 
 
 class Recommender(nn.Module):
-    """Nearly all parameters are rows of tables, and a step uses few rows."""
+    """Nearly all parameters are rows of tables, of which a step uses only a few."""
 
     def __init__(self, sparse=False):
         super().__init__()
@@ -79,13 +88,13 @@ MODELS = {"convnet": Convnet, "transformer": Transformer, "recommender": Recomme
 
 
 def made(name, **arguments):
-    """The same at all ranks."""
+    """Makes the model, which is the same at all ranks."""
     torch.manual_seed(7)
     return MODELS[name](**arguments)
 
 
 def batch(name, rank, step):
-    """A rank's part of the data of a step: inputs and classes."""
+    """A rank's part of a step's data: inputs and classes."""
     random = torch.Generator().manual_seed(1000 * step + rank)
     if name == "convnet":
         images = torch.randn(8, 3, 8, 8, generator=random)
@@ -99,7 +108,7 @@ def batch(name, rank, step):
 
 
 def train(model, optimizer, name, rank, steps, first=0):
-    """The loss of each step at this rank."""
+    """Trains, and returns the loss of each step at this rank."""
     losses = []
     for step in range(first, first + steps):
         inputs, classes = batch(name, rank, step)
@@ -112,7 +121,7 @@ def train(model, optimizer, name, rank, steps, first=0):
 
 
 def digest(model):
-    """A digest of all bits of the parameters and buffers that this rank has."""
+    """A digest of all bits of this rank's parameters and buffers."""
     hashed = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets the tests use names of torch 2.13 with torch 2.11, which lacks them."""
+"""Lets the tests use names of torch 2.13 with torch 2.11, which does not have them."""
 
 import torch.distributed as dist
 
@@ -11,11 +11,12 @@ def _barrier_of(barrier):
         options = dist.BarrierOptions()
         options.timeout = timeout
         return (group or dist.group.WORLD).barrier(options).wait()
+
     return barrier_with_timeout
 
 
 def _exception(work):
-    """torch 2.11 cannot turn the exception into one of Python."""
+    """torch 2.11 cannot turn the exception into a Python exception."""
     return RuntimeError("not known") if work.is_completed() and not work.is_success() else None
 
 

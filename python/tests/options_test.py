@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options: all kinds of values in all places, and the place that wins."""
+"""Options: all kinds of values in all places, and which place wins."""
 
 import pytest
 import torch
 import torch.distributed as dist
-from failing import check_words, message_of
+from failing import message_of
 from ranks import run_ranks
 
 import infold
@@ -32,8 +32,11 @@ _WRONG_VALUES = {
 def _refusal(options):
     """The error of init_process_group() with these options."""
     try:
-        return message_of(lambda: dist.init_process_group(
-            "infold", store=dist.HashStore(), rank=0, world_size=1, pg_options=options))
+        return message_of(
+            lambda: dist.init_process_group(
+                "infold", store=dist.HashStore(), rank=0, world_size=1, pg_options=options
+            )
+        )
     finally:
         assert not dist.is_initialized()
 
@@ -52,8 +55,12 @@ def test_wrong_values_are_refused():
 
 
 def _refuse_limits(rank, world):
-    for name, values in (("mtu_bytes", (1, 100_000)), ("switch_weight", (0, 65)),
-                         ("worker_weight", (0, 65)), ("drivers", (-1, 65))):
+    for name, values in (
+        ("mtu_bytes", (1, 100_000)),
+        ("switch_weight", (0, 65)),
+        ("worker_weight", (0, 65)),
+        ("drivers", (-1, 65)),
+    ):
         for value in values:
             text = _refusal({name: value, "sites": "workers"})
             assert name in text and "allowed" in text, f"{name}={value!r}: {text}"
@@ -65,8 +72,11 @@ def test_numbers_beyond_limits_are_refused():
 
 def test_choices_are_those_of_the_extension():
     assert infold_options._CHOICES == {
-        "wire": extension.WIRES, "layout": extension.LAYOUTS, "sites": extension.SITES,
-        "shared_memory": extension.SHARED_MEMORY}
+        "wire": extension.WIRES,
+        "layout": extension.LAYOUTS,
+        "sites": extension.SITES,
+        "shared_memory": extension.SHARED_MEMORY,
+    }
 
 
 def _refuse_names(rank, world):
@@ -85,19 +95,32 @@ def test_wrong_names_are_refused():
 @pytest.fixture
 def config(tmp_path, monkeypatch):
     """Writes a file and sets INFOLD_CONFIG to its path."""
+
     def write(text):
         path = tmp_path / "infold.toml"
         path.write_text(text, encoding="utf-8")
         monkeypatch.setenv("INFOLD_CONFIG", str(path))
         return str(path)
+
     return write
 
 
-@pytest.mark.parametrize(("variable", "value"), (
-    ("INFOLD_MTU", "large"), ("INFOLD_DEADLINE", "soon"), ("INFOLD_DEADLINE", "-1"),
-    ("INFOLD_VERIFY", "yes"), ("INFOLD_REJOIN", "2"), ("INFOLD_SWITCHES", "nowhere"),
-    ("INFOLD_SWITCH_WEIGHT", "many"), ("INFOLD_WIRE", "bfp64"), ("INFOLD_SITES", "nowhere"),
-    ("INFOLD_LAYOUT", "sparse"), ("INFOLD_SHARED_MEMORY", "maybe")))
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    (
+        ("INFOLD_MTU", "large"),
+        ("INFOLD_DEADLINE", "soon"),
+        ("INFOLD_DEADLINE", "-1"),
+        ("INFOLD_VERIFY", "yes"),
+        ("INFOLD_REJOIN", "2"),
+        ("INFOLD_SWITCHES", "nowhere"),
+        ("INFOLD_SWITCH_WEIGHT", "many"),
+        ("INFOLD_WIRE", "bfp64"),
+        ("INFOLD_SITES", "nowhere"),
+        ("INFOLD_LAYOUT", "sparse"),
+        ("INFOLD_SHARED_MEMORY", "maybe"),
+    ),
+)
 def test_wrong_environment(monkeypatch, variable, value):
     monkeypatch.setenv(variable, value)
     run_ranks(1, _refuse_all, (variable, value, "allowed"), backend=None)
@@ -109,15 +132,19 @@ def _refuse_all(rank, world, words):
         assert word in text, f"no '{word}' in: {text}"
 
 
-@pytest.mark.parametrize(("text", "words"), (
-    ("wires = 'bfp16'", ("did you mean 'wire'",)),
-    ("wire = 16", ("wire is 16", "allowed")),
-    ("wire = 'bfp64'", ("wire", "bfp64", "allowed: automatic")),
-    ("switches = 'a:1'", ("switches is 'a:1'", "allowed")),
-    ("deadline = 0", ("deadline is 0", "more than 0")),
-    ("verify = 1", ("verify is 1", "True or False")),
-    ("wire = ", ("is not TOML",)),
-    ("sites = 'switches'", ("no switch is named",))))
+@pytest.mark.parametrize(
+    ("text", "words"),
+    (
+        ("wires = 'bfp16'", ("did you mean 'wire'",)),
+        ("wire = 16", ("wire is 16", "allowed")),
+        ("wire = 'bfp64'", ("wire", "bfp64", "allowed: automatic")),
+        ("switches = 'a:1'", ("switches is 'a:1'", "allowed")),
+        ("deadline = 0", ("deadline is 0", "more than 0")),
+        ("verify = 1", ("verify is 1", "True or False")),
+        ("wire = ", ("is not TOML",)),
+        ("sites = 'switches'", ("no switch is named",)),
+    ),
+)
 def test_wrong_file(config, text, words):
     path = config(text)
     near = () if "no switch" in words[0] else (path,)
@@ -154,7 +181,7 @@ def test_where_an_option_is_taken_from(config, monkeypatch):
 
 
 def _inherit(rank, world):
-    """A later group without options has those of the default group."""
+    """A later group without options inherits the options of the default group."""
     group = dist.new_group()
     for each in (None, group):
         dist.all_reduce(torch.ones(10), group=each)

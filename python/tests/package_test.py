@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package around the backend. It registers itself, refuses another torch and reports the path
-in use, and its stubs are complete."""
+"""The package around the backend. It registers itself, refuses another torch, and reports the path
+in use. Its stubs are complete."""
 
 import ast
 import json
@@ -29,8 +29,14 @@ print(dist.get_backend(), tensor.tolist())
 
 
 def run(*words, **variables):
-    return subprocess.run([sys.executable, *words], env=os.environ | variables, text=True,
-                          capture_output=True, check=False, timeout=120)
+    return subprocess.run(
+        [sys.executable, *words],
+        env=os.environ | variables,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def needs_installation():
@@ -50,8 +56,10 @@ def test_importing_it_is_enough():
 
 
 def test_may_be_imported_before_torch():
-    done = run("-c", "import infold; import torch.distributed as dist; print('INFOLD' in "
-               "dist.Backend._plugins)")
+    done = run(
+        "-c",
+        "import infold; import torch.distributed as dist; print('INFOLD' in dist.Backend._plugins)",
+    )
     assert done.stdout == "True\n", done.stderr
 
 
@@ -83,11 +91,23 @@ def test_the_source_is_no_package_and_does_not_disturb_torch():
     source = PACKAGE_SOURCE
     if not (source / "infold" / "_version.py").exists():
         pytest.skip("the tests run apart from the source")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", "import torch; print('fine')"],
-                          cwd=source, text=True, capture_output=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import torch; print('fine')"],
+        cwd=source,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
     assert (done.stdout, done.stderr) == ("fine\n", "")
-    done = subprocess.run([sys.executable, "-c", "import infold"], cwd=source, text=True,
-                          capture_output=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", "import infold"],
+        cwd=source,
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
     assert "is the package's source, which is not built" in done.stderr, done.stderr
 
 
@@ -120,11 +140,14 @@ def test_doctor_says_that_the_switch_sums():
     assert all(each["ok"] and not each["advice"] for each in findings.values())
 
 
-@pytest.mark.parametrize("variables, words", [
-    ({"INFOLD_SWITCHES": "127.0.0.1:9"}, "WARN  switch: 127.0.0.1:9 does not answer"),
-    ({"INFOLD_SITES": "switch"}, "sites is 'switch'; allowed: automatic, switches"),
-    ({"INFOLD_CONFIG": "/nowhere.toml"}, "cannot read /nowhere.toml"),
-])
+@pytest.mark.parametrize(
+    "variables, words",
+    [
+        ({"INFOLD_SWITCHES": "127.0.0.1:9"}, "WARN  switch: 127.0.0.1:9 does not answer"),
+        ({"INFOLD_SITES": "switch"}, "sites is 'switch'; allowed: automatic, switches"),
+        ({"INFOLD_CONFIG": "/nowhere.toml"}, "cannot read /nowhere.toml"),
+    ],
+)
 def test_doctor_names_what_is_wrong(variables, words):
     done = run("-m", "infold.doctor", **variables)
     assert done.returncode == 1
@@ -137,8 +160,9 @@ def test_doctor_has_help():
 
 
 def _symbols(path):
-    done = subprocess.run(["nm", "-D", "--defined-only", path], text=True, capture_output=True,
-                          check=True)
+    done = subprocess.run(
+        ["nm", "-D", "--defined-only", path], text=True, capture_output=True, check=True
+    )
     return [line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()]
 
 
@@ -146,10 +170,13 @@ def test_symbols_of_other_libraries_stay_inside():
     """A process may also have another gRPC or protobuf, such as torch's own."""
     library = _symbols(PACKAGE / "libinfold.so")
     assert "infold_join" in library
-    ours = re.compile(r"infold_|_ZNK?6infold(12Communicator|11Compression|6Handle|4Rows|"
-                      r"10LocalGroup|5codec8Settings|5codec10add_method|9code_name|"
-                      r"19measure_codec_error|19measure_codec_speed|"
-                      r"14data_type_name|14reduction_name|16wire_format_name)")
+    ours = re.compile(
+        r"infold_|_ZNK?6infold(12Communicator|11Compression|6Handle|4Rows|"
+        r"10LocalGroup|8compress8Settings|8compress10add_method|9code_name|"
+        r"19measure_codec_error|19measure_codec_speed|20measure_format_error|"
+        r"20measure_format_speed|6encode|6decode|14exponent_bytes|14mantissa_bytes|"
+        r"14data_type_name|14reduction_name|16wire_format_name)"
+    )
     assert [name for name in library if not ours.match(name)] == []
     extension = _symbols(_c.__file__)
     assert "PyInit__c" in extension
@@ -159,8 +186,14 @@ def test_symbols_of_other_libraries_stay_inside():
 def _names_in(stub):
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            yield node.name, [each.name for each in getattr(node, "body", [])
-                              if isinstance(each, ast.FunctionDef)]
+            yield (
+                node.name,
+                [
+                    each.name
+                    for each in getattr(node, "body", [])
+                    if isinstance(each, ast.FunctionDef)
+                ],
+            )
         elif isinstance(node, ast.AnnAssign):
             yield node.target.id, []
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the ranks of a test as processes of this host. They are forked, so torch is imported
-once."""
+"""Runs the ranks of a test as processes of this host. They are forked, so that torch is imported
+only once."""
 
 import contextlib
 import datetime
@@ -21,9 +21,9 @@ import torch.distributed as dist
 import infold
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
-from processes import free_port  # noqa: E402, F401  # pylint: disable=wrong-import-position
+from processes import free_port  # noqa: F401  tests take it from here
 
-# The limit for the end of a rank.
+# How long a rank may take to end.
 PATIENCE_S = 120
 _FORK = multiprocessing.get_context("fork")
 
@@ -40,18 +40,23 @@ def _enter(pipe, rank, world, store, backend, options, timeout_s, settle, body, 
             settle(rank)
         if backend:
             dist.init_process_group(
-                backend, init_method=f"file://{store}", rank=rank, world_size=world,
+                backend,
+                init_method=f"file://{store}",
+                rank=rank,
+                world_size=world,
                 timeout=datetime.timedelta(seconds=timeout_s),
-                pg_options=options if backend == "infold" else None)
+                pg_options=options if backend == "infold" else None,
+            )
         answer = body(rank, world, *arguments)
         if dist.is_initialized():
             dist.destroy_process_group()
         pipe.send((True, answer))
-    except BaseException:  # pylint: disable=broad-exception-caught
+    except BaseException:  # noqa: BLE001  the parent reports it
         pipe.send((False, traceback.format_exc()))
     pipe.close()
-    # Not sys.exit, which would run pytest's exit handlers.
+    # sys.exit would run pytest's exit handlers.
     import infold._c
+
     infold._c.close_all()
     os._exit(0)
 
@@ -61,18 +66,18 @@ def _store():
 
 
 def arrive(where, count):
-    """This rank is one of `count` that arrive there."""
+    """Notes that this rank, one of `count`, has arrived there."""
     if _store().add(where, 1) == count:
         _store().set(f"{where}: all", "")
 
 
 def wait_for_all(where):
-    """Waits until all have arrived there."""
+    """Waits until all these ranks have arrived there."""
     _store().wait([f"{where}: all"], datetime.timedelta(seconds=PATIENCE_S))
 
 
 def ordered(rank, last, before):
-    """Returns at `last` after all other ranks have called it, and at those at once."""
+    """At rank `last`, waits until all other ranks have called it; they return at once."""
     if rank == last:
         wait_for_all(before)
     else:
@@ -81,17 +86,29 @@ def ordered(rank, last, before):
 
 def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s=30, settle=None):
     """Calls body(rank, world, *arguments) in `world` processes that share a process group, and
-    gives their answers in the order of ranks. Raises RankFailed with what went wrong in any. Each
-    process first calls settle(rank), to go where its rank belongs."""
+    returns their answers in the order of ranks. Raises RankFailed with what went wrong in any of
+    them. Each process first calls settle(rank), to go where its rank belongs."""
     answers, failures = [], []
     with tempfile.TemporaryDirectory() as folder:
         store = os.path.join(folder, "store")
         started = []
         for rank in range(world):
             ours, theirs = _FORK.Pipe(duplex=False)
-            process = _FORK.Process(target=_enter, args=(
-                theirs, rank, world, store, backend, options, timeout_s, settle, body,
-                arguments))
+            process = _FORK.Process(
+                target=_enter,
+                args=(
+                    theirs,
+                    rank,
+                    world,
+                    store,
+                    backend,
+                    options,
+                    timeout_s,
+                    settle,
+                    body,
+                    arguments,
+                ),
+            )
             process.start()
             theirs.close()
             started.append((process, ours))
@@ -109,7 +126,8 @@ def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s
                 process.kill()
                 succeeded, answer = False, f"died with exit code {process.exitcode}"
             (answers if succeeded else failures).append(
-                answer if succeeded else f"rank {rank} of {world}:\n{answer}")
+                answer if succeeded else f"rank {rank} of {world}:\n{answer}"
+            )
         for process, pipe in started:
             process.join()
             pipe.close()
@@ -120,12 +138,15 @@ def run_ranks(world, body, *arguments, backend="infold", options=None, timeout_s
 
 @contextlib.contextmanager
 def running_switch(*words):
-    """Runs a switch on a free port of loopback. Gives its control address."""
+    """Runs a switch on a free port of loopback, and yields its join address."""
     binary = os.environ["INFOLD_BINARY"]
-    with subprocess.Popen([binary, "switch", "--listen", "127.0.0.1:0", "--json", *words],
-                          stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [binary, "switch", "--listen", "127.0.0.1:0", "--json", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         try:
-            yield json.loads(process.stdout.readline())["control"]
+            yield json.loads(process.stdout.readline())["join"]
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(PATIENCE_S)
@@ -133,8 +154,9 @@ def running_switch(*words):
 
 @contextlib.contextmanager
 def running_switches(count):
-    """Options of a group that sums at `count` switches, over loopback's UDP and not in memory."""
+    """Options of a group that sums at `count` switches, over UDP and not in memory."""
     with contextlib.ExitStack() as stack:
         switches = [stack.enter_context(running_switch()) for _ in range(count)]
-        yield infold.Options(switches=switches, shared_memory="off",
-                             sites="switches" if switches else "workers")
+        yield infold.Options(
+            switches=switches, shared_memory="off", sites="switches" if switches else "workers"
+        )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse tensors are summed as rows, with the bits of a dense sum, and of Gloo's sum for integers.
-The result is coalesced and has the rows that are not zeros."""
+"""Sparse tensors are summed as rows, with the bits of a dense sum and, for integers, of Gloo's sum.
+The result is coalesced and has only rows that are not zero."""
 
 import expected
 import models
@@ -15,23 +15,41 @@ import infold
 
 WORLDS = (1, 2, 3, 5, 8)
 TYPES = (*FLOATS, *INTEGERS, torch.bool)
-# Sizes, and the number of sparse dimensions: rows that are shorter and longer than a block, of one
-# element, and without elements; and tensors without rows.
-SHAPES = (((500, 8), 1), ((100, 64), 1), ((300, 33), 1), ((20_000, 16), 1), ((1000,), 1),
-          ((40, 50), 2), ((12, 10, 6), 2), ((7, 3, 5, 2), 1), ((6, 5), 0), ((0, 8), 1), ((5, 0), 1))
+# Sizes, and the number of sparse dimensions: rows shorter and longer than a block, rows of one
+# element and without elements, and tensors without rows.
+SHAPES = (
+    ((500, 8), 1),
+    ((100, 64), 1),
+    ((300, 33), 1),
+    ((20_000, 16), 1),
+    ((1000,), 1),
+    ((40, 50), 2),
+    ((12, 10, 6), 2),
+    ((7, 3, 5, 2), 1),
+    ((6, 5), 0),
+    ((0, 8), 1),
+    ((5, 0), 1),
+)
 
 
 def drawn(dtype, shape, sparse_dim, rank, world, seed=0):
-    """This rank's rows of such a tensor, some of them twice. The last of several ranks has none."""
+    """This rank's rows, some of them twice. If there are several ranks, the last has none."""
     size, row = shape[:sparse_dim], shape[sparse_dim:]
     count = 0 if world > 1 and rank == world - 1 or 0 in size else min(100, 2 + shape[0] // 4)
     if sparse_dim == 0:
         count = min(count, 1)
     random = torch.Generator().manual_seed(100 * seed + rank)
-    # Half of them are rows that other ranks have too.
-    indices = torch.stack([
-        torch.randint(max(1, extent // (1 + i % 2)), (count,), generator=random)
-        for i, extent in enumerate(size)]) if size else torch.zeros(0, count, dtype=torch.int64)
+    # Half of these rows are at other ranks as well.
+    indices = (
+        torch.stack(
+            [
+                torch.randint(max(1, extent // (1 + i % 2)), (count,), generator=random)
+                for i, extent in enumerate(size)
+            ]
+        )
+        if size
+        else torch.zeros(0, count, dtype=torch.int64)
+    )
     values = numbers(dtype, (count, *row), rank, seed)
     return torch.sparse_coo_tensor(indices, values, shape, check_invariants=True)
 
@@ -47,13 +65,16 @@ def _summed(tensor, operation, group=None):
 
 
 def _check_rows(name, found, dense, sparse_dim):
-    """The rows that are not zeros, sorted."""
+    """Checks that these are the rows that are not zero, sorted."""
     assert found.is_coalesced() and found.sparse_dim() == sparse_dim, name
     row = dense.shape[sparse_dim:].numel()
     kept = dense.reshape(-1, row).ne(0).any(1) if dense.numel() else torch.zeros(0).bool()
     flat = kept.nonzero().flatten()
-    wanted = torch.stack(torch.unravel_index(flat, dense.shape[:sparse_dim])) if sparse_dim else (
-        torch.zeros(0, len(flat), dtype=torch.int64))
+    wanted = (
+        torch.stack(torch.unravel_index(flat, dense.shape[:sparse_dim]))
+        if sparse_dim
+        else (torch.zeros(0, len(flat), dtype=torch.int64))
+    )
     check_same(f"{name}: rows", found.indices(), wanted)
     assert found.values().shape == (len(flat), *dense.shape[sparse_dim:]), name
     check_same(name, found.to_dense(), dense)
@@ -65,8 +86,9 @@ def _all_reduce(rank, world):
     for dtype in TYPES if world <= 3 else (torch.float32, torch.int64):
         operations = ("SUM", "AVG") if dtype in FLOATS else ("SUM", "BOR")
         for number, (shape, sparse_dim) in enumerate(SHAPES):
-            tensors = [drawn(dtype, shape, sparse_dim, each, world, number)
-                       for each in range(world)]
+            tensors = [
+                drawn(dtype, shape, sparse_dim, each, world, number) for each in range(world)
+            ]
             dense = [dense_of(each) for each in tensors]
             for operation in operations:
                 name = f"{operation} of {shape} {dtype}"
@@ -141,7 +163,7 @@ def _inferring(rank, world):
     with torch.inference_mode():
         dist.all_reduce(plain)
     check_same("inference mode", plain.to_dense(), tensor.to_dense())
-    # Autograd may keep the result.
+    # Autograd may keep the result for the backward pass.
     factor = torch.ones(8, requires_grad=True)
     (plain.values() * factor).sum().backward()
     assert torch.equal(factor.grad, plain.values().sum(0))
@@ -154,8 +176,9 @@ def test_inference_mode():
 def _ways(rank, world):
     """One rank passes rows, another a whole tensor, and a third elements with their indices."""
     tensors = [drawn(torch.float32, (600, 8), 1, each, 4) for each in range(world)]
-    wanted = _summed(dense_of(tensors[rank]), "SUM", dist.new_group(
-        pg_options=infold.Options(layout="dense")))
+    wanted = _summed(
+        dense_of(tensors[rank]), "SUM", dist.new_group(pg_options=infold.Options(layout="dense"))
+    )
     if rank == 0:
         found = _summed(tensors[0], "SUM").to_dense()
     elif rank == 1:
@@ -193,8 +216,10 @@ def _of_lists(rank, world):
     """Each tensor becomes the sum of all tensors of all ranks, in memory of its own."""
     backend = infold._registration.backend_of()
     for shape, sparse_dim in SHAPES[:4]:
-        lists = [[drawn(torch.int64, shape, sparse_dim, each, world, number)
-                  for number in range(3)] for each in range(world)]
+        lists = [
+            [drawn(torch.int64, shape, sparse_dim, each, world, number) for number in range(3)]
+            for each in range(world)
+        ]
         wanted = sum(dense_of(tensor) for each in lists for tensor in each)
         tensors = [tensor.clone() for tensor in lists[rank]]
         future = backend.allreduce(tensors).get_future()
@@ -212,18 +237,27 @@ def test_lists_of_sparse_tensors(world):
 
 # Section "errors".
 
+
 def _rows(indices, size=10, is_coalesced=False):
     values = torch.ones(len(indices), 4)
-    return torch.sparse_coo_tensor(torch.tensor([indices]), values, (size, 4),
-                                   is_coalesced=is_coalesced, check_invariants=False)
+    return torch.sparse_coo_tensor(
+        torch.tensor([indices]),
+        values,
+        (size, 4),
+        is_coalesced=is_coalesced,
+        check_invariants=False,
+    )
 
 
-@pytest.mark.parametrize(("make", "operation", "words"), (
-    (lambda: _rows([1]), "MIN", "this operation counts zeros"),
-    (lambda: _rows([1]), "PRODUCT", "this operation counts zeros"),
-    (lambda: _rows([1]), "BOR", "only integers and bool have bits"),
-    (lambda: _rows([1]).to(torch.int32), "AVG", "only floats have averages"),
-))
+@pytest.mark.parametrize(
+    ("make", "operation", "words"),
+    (
+        (lambda: _rows([1]), "MIN", "this operation counts zeros"),
+        (lambda: _rows([1]), "PRODUCT", "this operation counts zeros"),
+        (lambda: _rows([1]), "BOR", "only integers and bool have bits"),
+        (lambda: _rows([1]).to(torch.int32), "AVG", "only floats have averages"),
+    ),
+)
 def test_bad_calls_are_refused_and_the_group_lives(make, operation, words):
     run_ranks(2, _refused, make, operation, words)
 
@@ -241,13 +275,17 @@ def _failing(rank, world, make):
     return str(failure.value)
 
 
-@pytest.mark.parametrize("make", (
-    lambda rank: _rows([3, 1] if rank == 1 else [1, 3], is_coalesced=True),
-    lambda rank: _rows([3, 3] if rank == 1 else [1, 3], is_coalesced=True),
-    lambda rank: _rows([1, 11] if rank == 1 else [1, 3], is_coalesced=True),
-    lambda rank: _rows([1, -3] if rank == 1 else [1, 3], is_coalesced=True),
-    lambda rank: _rows([1, 3], size=1000 if rank == 1 else 10),
-), ids=("unsorted", "twice", "beyond", "negative", "size"))
+@pytest.mark.parametrize(
+    "make",
+    (
+        lambda rank: _rows([3, 1] if rank == 1 else [1, 3], is_coalesced=True),
+        lambda rank: _rows([3, 3] if rank == 1 else [1, 3], is_coalesced=True),
+        lambda rank: _rows([1, 11] if rank == 1 else [1, 3], is_coalesced=True),
+        lambda rank: _rows([1, -3] if rank == 1 else [1, 3], is_coalesced=True),
+        lambda rank: _rows([1, 3], size=1000 if rank == 1 else 10),
+    ),
+    ids=("unsorted", "twice", "beyond", "negative", "size"),
+)
 def test_bad_rows_are_named_at_every_rank(make):
     answers = run_ranks(3, _failing, make, options={"shared_memory": "off"})
     assert all("rank 1" in text for rank, text in enumerate(answers) if rank != 1), answers
@@ -258,7 +296,7 @@ def _calling_another(rank, world):
         if rank == 1:
             dist.all_reduce(torch.eye(3).to_sparse())
         else:
-            dist.all_reduce(torch.eye(3), dist.ReduceOp.PRODUCT)  # which is Gloo's
+            dist.all_reduce(torch.eye(3), dist.ReduceOp.PRODUCT)  # a call of Gloo
     return True
 
 
@@ -267,6 +305,7 @@ def test_a_rank_that_sums_rows_where_others_multiply_is_named():
 
 
 # Section "training".
+
 
 class _Table(torch.nn.Module):
     def __init__(self, sparse):
@@ -285,7 +324,7 @@ def _training(rank, world, hook=None, sparse=True):
         model.register_comm_hook(None, hook)
     losses = []
     for step in range(5):
-        # In turn, one rank looks up no row.
+        # By turns, one rank does not look up any row.
         count = 0 if (step + rank) % 3 == 0 else 50
         random = torch.Generator().manual_seed(100 * step + rank)
         model.zero_grad()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that is killed while torchrun trains: the others say which one it was, torchrun starts all
-of them again, and training goes on from its checkpoint to the same bits as without the accident.
+"""A rank is killed while torchrun trains. The other ranks say which one it was, torchrun restarts
+all of them, and training continues from its checkpoint to the same bits as without the accident.
 
 Run as a script, this file is what torchrun runs.
 """
@@ -22,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 _WORLD = 3
 _STEPS = 12
-# Timeout of a collective. Ranks must notice an ended process much sooner.
+# The timeout of a collective. Ranks must notice much sooner that a process has ended.
 _DEADLINE_S = 20
 _PATIENCE_S = 100
 
@@ -33,13 +33,15 @@ def _checkpoint(folder):
 
 def _save(folder, step, model, optimizer):
     path = _checkpoint(folder)
-    torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()},
-               path + ".new")
+    torch.save(
+        {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()},
+        path + ".new",
+    )
     os.replace(path + ".new", path)  # never half a file
 
 
 def _load(folder, model, optimizer):
-    """The first step that is not in the checkpoint."""
+    """Loads the checkpoint, and returns the first step that is not in it."""
     if not os.path.exists(_checkpoint(folder)):
         return 0
     saved = torch.load(_checkpoint(folder), weights_only=True)
@@ -60,7 +62,7 @@ def _train_and_die(folder, victim, fatal_step):
     model = models.made("transformer")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     first = _load(folder, model, optimizer)
-    dist.barrier()  # nobody writes the file before all have read it
+    dist.barrier()  # no rank writes the file before all have read it
     wrapped = DistributedDataParallel(model)
     is_first_life = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     sys.stdout.write(f"rank {rank} begins at step {first}\n")  # in one piece, unlike print()
@@ -80,22 +82,44 @@ def _train_and_die(folder, victim, fatal_step):
 
 
 def _environment(options):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("INFOLD_SW", "INFOLD_DEADLINE", "TORCHELASTIC"))}
-    environment |= {"INFOLD_SHARED_MEMORY": "off", "INFOLD_DEADLINE": str(_DEADLINE_S),
-                    "OMP_NUM_THREADS": "1"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("INFOLD_SW", "INFOLD_DEADLINE", "TORCHELASTIC"))
+    }
+    environment |= {
+        "INFOLD_SHARED_MEMORY": "off",
+        "INFOLD_DEADLINE": str(_DEADLINE_S),
+        "OMP_NUM_THREADS": "1",
+    }
     if options.switches:
         environment["INFOLD_SWITCHES"] = ",".join(options.switches)
     return environment
 
 
 def _torchrun(folder, options, victim, fatal_step):
-    """The program's output, and the digest of its last parameters."""
-    words = [sys.executable, "-m", "torch.distributed.run", "--standalone",
-             "--monitor-interval=0.1", f"--nproc-per-node={_WORLD}", "--max-restarts=1",
-             __file__, str(folder), str(victim), str(fatal_step)]
-    with subprocess.Popen(words, env=_environment(options), stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    """Returns the program's output, and the digest of its last parameters."""
+    words = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--monitor-interval=0.1",
+        f"--nproc-per-node={_WORLD}",
+        "--max-restarts=1",
+        __file__,
+        str(folder),
+        str(victim),
+        str(fatal_step),
+    ]
+    with subprocess.Popen(
+        words,
+        env=_environment(options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
         try:
             out, err = process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -118,7 +142,7 @@ def test_training_goes_on_after_a_rank_was_killed(tmp_path, switches):
         out, err, digest = _torchrun(tmp_path, options, victim, fatal_step)
         (_, wanted), *_ = run_ranks(_WORLD, _train, options=options)
     assert digest == wanted
-    # The victim may have the sums of a step before rank 0, which saves, has them.
+    # The victim may have the sums of a step before rank 0, which writes the checkpoint, has them.
     again = re.findall(r"begins at step (\d+)\n", out)[_WORLD:]
     assert again in ([str(fatal_step)] * _WORLD, [str(fatal_step - 1)] * _WORLD), out
     stops = re.findall(r"rank (\d) stops after ([\d.]+) s: (infold: .*)", err)
@@ -130,7 +154,7 @@ def test_training_goes_on_after_a_rank_was_killed(tmp_path, switches):
 
 def _main(folder, victim, fatal_step):
     torch.set_num_threads(1)
-    # torchrun would end the other ranks before they can report.
+    # Otherwise torchrun would end the other ranks before they can report.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     dist.init_process_group("infold")
     _train_and_die(folder, int(victim), int(fatal_step))

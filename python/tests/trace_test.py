@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run is a set of Chakra traces, which `infold trace` takes and replays."""
+"""A recorded run is a set of Chakra traces, which `infold trace` reads and replays."""
 
 import json
 import os
@@ -20,8 +20,13 @@ _STEPS = 4
 
 
 def _infold(*words):
-    done = subprocess.run([os.environ["INFOLD_BINARY"], *words], text=True, check=False,
-                          capture_output=True, timeout=120)
+    done = subprocess.run(
+        [os.environ["INFOLD_BINARY"], *words],
+        text=True,
+        check=False,
+        capture_output=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
@@ -31,7 +36,7 @@ def _trace(*words):
 
 
 def _shown(path, rank):
-    """The objects of `infold trace show`, by their event."""
+    """The objects that `infold trace show` prints, by their event."""
     found = {}
     for each in _trace("show", f"{path}.{rank}.et", "--json"):
         found.setdefault(each["event"], []).append(each)
@@ -75,17 +80,17 @@ def test_ddp_run_is_recorded_and_replayed(tmp_path, one_switch):
         assert len(shown["step"]) == _STEPS
         [sums] = shown["collective"]
         assert sums["kind"] == "all_reduce"
-        assert sums["bytes"] == 4 * answers[rank][1] * _STEPS  # every gradient once a step
+        assert sums["bytes"] == 4 * answers[rank][1] * _STEPS  # every gradient once in each step
         assert sums["calls"] > 2 * _STEPS  # several buckets
         times = shown["times"][0]
         assert times["critical_collective_us"] <= times["critical_us"] <= times["span_us"]
-        # Compute waits for each of them.
+        # Some compute waits for each of them.
         assert _arrows(tmp_path, files[rank], rank) == sums["calls"]
     _check_replay(path, 2, sums["calls"])
 
 
 def _arrows(folder, file, rank):
-    """How many results lead from a collective to a compute."""
+    """How many arrows lead from a collective to a compute."""
     _trace("perfetto", file, str(folder / "run.json"))
     events = json.loads((folder / "run.json").read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {rank}
@@ -93,12 +98,28 @@ def _arrows(folder, file, rank):
 
 
 def _replayed(path, world):
-    """What each rank of the replay says."""
+    """What each rank of the replay prints."""
     with running_switch() as switch:
-        ranks = [subprocess.Popen(
-            [os.environ["INFOLD_BINARY"], "trace", "replay", f"{path}.{rank}.et", "--switch",
-             switch, "--rank", str(rank), "--world", str(world), "--json"],
-            stdout=subprocess.PIPE, text=True) for rank in range(world)]
+        ranks = [
+            subprocess.Popen(
+                [
+                    os.environ["INFOLD_BINARY"],
+                    "trace",
+                    "replay",
+                    f"{path}.{rank}.et",
+                    "--switch",
+                    switch,
+                    "--rank",
+                    str(rank),
+                    "--world",
+                    str(world),
+                    "--json",
+                ],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(world)
+        ]
         said = [process.communicate(timeout=120)[0] for process in ranks]
         assert [process.returncode for process in ranks] == [0] * world
     return [[json.loads(line) for line in lines.splitlines()] for lines in said]
@@ -141,7 +162,7 @@ def test_fsdp_waits_are_dependencies(tmp_path, one_switch):
     _trace("check", f"{path}.0.et", f"{path}.1.et")
     shown = _shown(path, 0)
     kinds = {each["kind"]: each for each in shown["collective"]}
-    # Each of three groups of parameters is gathered for the forward pass.
+    # Each of three groups of parameters is gathered for every forward pass.
     assert kinds["all_gather"]["calls"] >= 3 * _STEPS
     assert kinds["reduce_scatter"]["calls"] == 3 * _STEPS
     calls = sum(each["calls"] for each in shown["collective"])
@@ -161,8 +182,10 @@ def _two_groups(rank, world, path):
     with pytest.raises(AssertionError), infold.trace.record(path + "-failed"):
         raise AssertionError
     with infold.trace.record(path + "-again") as again:
-        with pytest.raises(RuntimeError, match="a recording is on already"), \
-                infold.trace.record(path):
+        with (
+            pytest.raises(RuntimeError, match="a recording is on already"),
+            infold.trace.record(path),
+        ):
             pass
         dist.barrier()
     with pytest.raises(FileNotFoundError, match="no folder"), infold.trace.record("/absent/run"):
@@ -175,11 +198,12 @@ def test_groups_and_failures(tmp_path):
     run_ranks(3, _two_groups, path)
     _trace("check", *(f"{path}.{rank}.et" for rank in range(3)))
     assert sorted(os.listdir(tmp_path)) == sorted(
-        f"run{what}.{rank}.et" for what in ("", "-again") for rank in range(3))
+        f"run{what}.{rank}.et" for what in ("", "-again") for rank in range(3)
+    )
     groups = {(each["kind"], each["group"]) for each in _shown(path, 0)["collective"]}
     assert len(groups) == 3
     assert len({group for _, group in groups}) == 2
-    # Rank 1 has one group, and the others have two. They meet all the same.
+    # Rank 1 has one group, and the other ranks have two. They still meet.
     assert [said[-1]["calls"] for said in _replayed(path, 3)] == [3, 2, 3]
     calls = {each["kind"]: each["bytes"] for each in _shown(path, 1)["collective"]}
     assert calls == {"broadcast": 2000, "all_reduce": 12}
@@ -194,16 +218,20 @@ def _named(rank, world, path):
         dist.all_reduce(tensor)
         torch.sort(tensor)
         recording.step()
-    # PyTorch has one profiler at a time.
+    # PyTorch can run only one profiler at a time.
     activities = [torch.profiler.ProfilerActivity.CPU]
-    with torch.profiler.profile(activities=activities) as own, \
-            pytest.warns(UserWarning, match="another profiler is on"), \
-            infold.trace.record(path + "-unnamed", operators=True):
+    with (
+        torch.profiler.profile(activities=activities) as own,
+        pytest.warns(UserWarning, match="another profiler is on"),
+        infold.trace.record(path + "-unnamed", operators=True),
+    ):
         torch.relu(tensor)
         dist.barrier()
     assert any(event.name == "aten::relu" for event in own.events())
-    with pytest.warns(UserWarning, match="another profiler began"), \
-            infold.trace.record(path + "-unnamed", operators=True):
+    with (
+        pytest.warns(UserWarning, match="another profiler began"),
+        infold.trace.record(path + "-unnamed", operators=True),
+    ):
         with torch.profiler.profile(activities=activities):
             torch.relu(tensor)
         dist.barrier()
@@ -218,8 +246,11 @@ def _operators(folder, file):
     """The operators of each compute, with their microseconds."""
     _trace("perfetto", file, str(folder / "operators.json"))
     events = json.loads((folder / "operators.json").read_text())["traceEvents"]
-    return [dict(each.split("=") for each in event["args"]["operators"].split(","))
-            for event in events if "operators" in event.get("args", {})]
+    return [
+        dict(each.split("=") for each in event["args"]["operators"].split(","))
+        for event in events
+        if "operators" in event.get("args", {})
+    ]
 
 
 def test_computes_name_their_operators(tmp_path):
@@ -238,6 +269,8 @@ def test_computes_name_their_operators(tmp_path):
 
 
 def test_without_a_group_it_says_so(tmp_path):
-    with pytest.raises(RuntimeError, match="init_process_group"), \
-            infold.trace.record(tmp_path / "run"):
+    with (
+        pytest.raises(RuntimeError, match="init_process_group"),
+        infold.trace.record(tmp_path / "run"),
+    ):
         pass

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training by DDP, FSDP2 and tensor parallelism gives Gloo's loss curve within the rounding, and
-the same bits in every run and on every path: in memory, between ranks, over one switch and two."""
+"""Training by DDP, FSDP2 and tensor parallelism follows Gloo's loss curve within the rounding. It
+has the same bits in every run and on every path: in memory, between ranks, and over one or two
+switches."""
 
 import contextlib
 
@@ -13,19 +14,18 @@ from ranks import run_ranks, running_switches
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor.parallel import (
-    ColwiseParallel, RowwiseParallel, parallelize_module)
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 import infold
 
 _STEPS = 20
-# Of a loss in fp32. A sum of Gloo's errs by 2^-24 of itself for each rank, one of infold's by 2^-30
-# of its block's largest value (spec/protocol.md 10); these learning rates let a difference grow by
-# less than a hundred times in 20 steps.
+# For a loss in fp32. One of Gloo's sums errs by 2^-24 of itself for each rank, and one of infold's
+# by 2^-30 of its block's largest value (spec/protocol.md 10). These learning rates let a difference
+# grow by less than a hundred times in 20 steps.
 _CLOSE = 100 * 2**-24
-# Of gradients and activations in bf16, which has 8 bits: a loss below 4 errs by 2^-7 at once, and
-# the gradients' rounding comes to as much.
+# For gradients and activations in bf16, which has 8 bits: a loss below 4 errs by 2^-7 at once, and
+# the rounding of gradients adds as much.
 _CLOSE_BF16 = 4 * 2**-6
 
 
@@ -33,15 +33,17 @@ _CLOSE_BF16 = 4 * 2**-6
 def paths():
     with contextlib.ExitStack() as stack:
         yield {"in memory": None} | {
-            f"{count} switches": stack.enter_context(running_switches(count)) for count in range(3)}
+            f"{count} switches": stack.enter_context(running_switches(count)) for count in range(3)
+        }
 
 
 def _check(paths, world, body, *arguments, close=_CLOSE, of_gloo=None):
     """The body returns a curve of losses, and a digest or other values that must be equal. Gloo
-    gets the arguments `of_gloo` where they are given."""
+    gets the arguments `of_gloo`, if they are given."""
     wanted = run_ranks(world, body, *(of_gloo or arguments), backend="gloo")
-    found = {path: run_ranks(world, body, *arguments, options=options)
-             for path, options in paths.items()}
+    found = {
+        path: run_ranks(world, body, *arguments, options=options) for path, options in paths.items()
+    }
     found["again"] = run_ranks(world, body, *arguments, options=paths["1 switches"])
     first = found["in memory"]
     for path, answers in found.items():
@@ -60,7 +62,7 @@ def _adam(model):
 
 
 def _ddp(rank, world, name, arguments=None):
-    # Buckets of 20 kB, so that there are several.
+    # With buckets of 20 kB, there are several.
     model = DistributedDataParallel(models.made(name, **(arguments or {})), bucket_cap_mb=0.02)
     losses = models.train(model, _sgd(model), name, rank, _STEPS)
     return losses, models.digest(model.module)
@@ -71,13 +73,13 @@ def test_ddp(paths, name):
     answers = _check(paths, 3, _ddp, name)
     if name == "transformer":
         assert all(losses[-1] < losses[0] / 10 for losses, _ in answers)
-    if name != "convnet":  # it has buffers, which go their own ways between two forward passes
+    if name != "convnet":  # its buffers differ between two forward passes
         assert len({digest for _, digest in answers}) == 1
 
 
 def test_ddp_with_sparse_gradients(paths):
-    # Gloo gets dense gradients. About 1 in 700 of its runs with sparse ones ends with a damaged
-    # heap in torch 2.13, without infold, too.
+    # Gloo gets dense gradients. About 1 in 700 of its runs with sparse gradients ends with a
+    # damaged heap in torch 2.13, even without infold.
     answers = _check(paths, 3, _ddp, "recommender", {"sparse": True}, of_gloo=("recommender",))
     assert len({digest for _, digest in answers}) == 1
 
@@ -94,7 +96,8 @@ def _fsdp(rank, world, type):
 
 
 @pytest.mark.parametrize(
-    "type, close", [(torch.float32, _CLOSE), (torch.bfloat16, _CLOSE_BF16)], ids=["fp32", "bf16"])
+    "type, close", [(torch.float32, _CLOSE), (torch.bfloat16, _CLOSE_BF16)], ids=["fp32", "bf16"]
+)
 def test_fsdp2(paths, type, close):
     answers = _check(paths, 2, _fsdp, type, close=close)
     assert all(losses[-1] < losses[0] / 10 for losses, _ in answers)
@@ -113,7 +116,7 @@ def _tensor_parallel(rank, world):
 
 def test_tensor_parallel(paths):
     answers = _check(paths, 2, _tensor_parallel)
-    assert answers[0][0] == answers[1][0]  # they share every loss
+    assert answers[0][0] == answers[1][0]  # both ranks have the same losses
     assert answers[0][0][-1] < answers[0][0][0] / 10
 
 
@@ -144,7 +147,7 @@ def _calls():
 def test_ddp_without_sync_sends_nothing(paths):
     for _, _, calls in _check(paths, 2, _accumulating):
         assert calls[0] == 0
-        assert calls[2:] == [0] * 3  # the second pass is where DDP agrees on its new buckets
+        assert calls[2:] == [0] * 3  # in the second pass, DDP agrees on its new buckets
 
 
 class _Branches(torch.nn.Module):
@@ -163,7 +166,8 @@ class _Branches(torch.nn.Module):
 def _branching(rank, world, is_static):
     torch.manual_seed(3)
     model = DistributedDataParallel(
-        _Branches(), find_unused_parameters=not is_static, static_graph=is_static)
+        _Branches(), find_unused_parameters=not is_static, static_graph=is_static
+    )
     optimizer = _sgd(model)
     losses = []
     for step in range(6):
@@ -232,11 +236,11 @@ def _is_vector(parameter):
 
 
 def _is_of_up(parameter):
-    return parameter.shape == (64, 32)  # Block.up; there are buckets without one
+    return parameter.shape == (64, 32)  # Block.up; some buckets do not have one
 
 
-# A gradient errs by 2^-14 or 2^-6 of its block's largest; about twenty times as much stays of that
-# in a loss that begins at 3.7, as momentum adds up ten steps' errors. Half of it with fewer bytes.
+# A gradient errs by 2^-14 or 2^-6 of its block's largest value. About twenty times as much remains
+# in a loss that begins at 3.7, because momentum adds up the errors of ten steps.
 @pytest.mark.parametrize("format, close", [("bfp16", 20 * 2**-14), ("bfp8", 20 * 2**-6)])
 def test_hook_trains(path, format, close):
     plain = run_ranks(2, _hooked, None)
@@ -251,7 +255,7 @@ def test_hook_trains(path, format, close):
 
 
 class _Watched(infold.hooks.wire):
-    """Records the parameters of each bucket of a step."""
+    """Records the parameters of each bucket in a step."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -318,8 +322,9 @@ def _saving(rank, world, folder):
             parameter.zero_()
     parts = dict(zip(("model", "optimizer"), get_state_dict(again, its_optimizer), strict=True))
     checkpoint.load(parts, checkpoint_id=folder)
-    set_state_dict(again, its_optimizer, model_state_dict=parts["model"],
-                   optim_state_dict=parts["optimizer"])
+    set_state_dict(
+        again, its_optimizer, model_state_dict=parts["model"], optim_state_dict=parts["optimizer"]
+    )
     found = models.train(again, its_optimizer, "transformer", rank, 3, 3), models.digest(again)
     return found == wanted
 
@@ -330,7 +335,7 @@ def test_distributed_checkpoint_goes_on_bit_for_bit(path, tmp_path):
 
 def _inferring(rank, world):
     with torch.inference_mode():
-        every_other = torch.arange(100.0)[::2]  # not contiguous: infold writes it from a copy
+        every_other = torch.arange(100.0)[::2]  # not contiguous, so infold writes it from a copy
         work = dist.all_reduce(every_other, async_op=True)
         work.get_future().wait()
         return torch.equal(every_other, world * torch.arange(100.0)[::2])

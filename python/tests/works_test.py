@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an asynchronous call gives back, as PyTorch's own backends do it: state, result and
-future."""
+"""What an asynchronous call returns, which is the same as with PyTorch's own backends: state,
+result and future."""
 
 import datetime
 import os
@@ -24,7 +24,7 @@ def _answers(rank, world):
     if rank != 0:
         assert not work.is_completed() and not work.is_success()
         ordered(rank, 0, "begun")
-    while not work.is_completed():  # without wait(), which others use
+    while not work.is_completed():  # without wait(), which other tests use
         os.sched_yield()
     assert work.is_success() and work.exception() is None
     assert torch.equal(tensor, torch.full((1000,), float(sum(range(world)))))
@@ -37,7 +37,7 @@ def test_state_and_result(path):
 
 
 def _delegated_answers(rank, world):
-    """The same for calls of Gloo: state, result and future. The call begins without a wait."""
+    """The same for calls that go to Gloo. Such a call begins even if nobody waits."""
     tensor = torch.full((1000,), 2.0)
     if rank == 0:
         ordered(rank, 0, "begun")
@@ -54,9 +54,9 @@ def _delegated_answers(rank, world):
     transposed = torch.full((8, 9), 2.0).t()
     work = dist.all_reduce(transposed, dist.ReduceOp.PRODUCT, async_op=True)
     half = work.get_future().then(lambda done: done.value()[0] / 2)
-    assert torch.equal(half.wait(), torch.full((9, 8), 2.0**(world - 1)))
+    assert torch.equal(half.wait(), torch.full((9, 8), 2.0 ** (world - 1)))
     assert torch.equal(transposed, torch.full((9, 8), 2.0**world))
-    # Of what has ended already, at once.
+    # The future of a call that has ended is done at once.
     assert work.get_future().done() and work.is_completed()
     assert [each.data_ptr() for each in work.get_future().value()] == [transposed.data_ptr()]
 
@@ -82,8 +82,7 @@ def _results(rank, world):
         values = work.get_future().wait()
         assert [each.data_ptr() for each in values] == [each.data_ptr() for each in outputs]
         work.wait()
-        assert [each.data_ptr() for each in work.result()] == [
-            each.data_ptr() for each in outputs]
+        assert [each.data_ptr() for each in work.result()] == [each.data_ptr() for each in outputs]
 
 
 def test_results_are_the_outputs():
@@ -102,10 +101,11 @@ def _chains(rank, world):
     assert called.wait(SOON_S)
     assert future.done() and isinstance(future.value(), list)
     assert work.is_completed() and work.is_success()
-    # Of what has ended already, at once.
+    # The future of a call that has ended is done at once.
     assert work.get_future().then(lambda done: len(done.value())).wait() == 1
     everything = torch.futures.collect_all(
-        [dist.all_reduce(torch.ones(10), async_op=True).get_future() for _ in range(20)])
+        [dist.all_reduce(torch.ones(10), async_op=True).get_future() for _ in range(20)]
+    )
     assert [float(each.value()[0][0]) for each in everything.wait()] == [float(world)] * 20
 
 
@@ -114,7 +114,8 @@ def test_futures_run_what_follows(path):
 
 
 def _callbacks_that_call(rank, world):
-    """A callback may call the group, as hooks of DDP do."""
+    """A callback may make calls of the group, as hooks of DDP do."""
+
     def again(done):
         return dist.all_reduce(done.value()[0], async_op=True).get_future()
 
@@ -134,7 +135,7 @@ def _dropped(rank, world):
     dist.barrier()
     for tensor in tensors:
         assert torch.equal(tensor, torch.full((50_000,), float(world)))
-    # The tensors may be dropped too, without a reader of the result.
+    # The tensors may also be dropped if nobody reads the result.
     for _ in range(20):
         dist.all_reduce(torch.ones(50_000), async_op=True)
     dist.barrier()
@@ -181,10 +182,11 @@ def test_calls_are_numbered():
 
 
 def _in_detail(rank, world, folder):
-    """In this mode PyTorch compares the calls of ranks itself, and wraps the group."""
+    """In this mode, PyTorch itself compares the ranks' calls and wraps the group."""
     dist.set_debug_level(dist.DebugLevel.DETAIL)
-    dist.init_process_group("infold", init_method=f"file://{folder}/store", rank=rank,
-                            world_size=world)
+    dist.init_process_group(
+        "infold", init_method=f"file://{folder}/store", rank=rank, world_size=world
+    )
     tensor = torch.ones(10)
     dist.all_reduce(tensor)
     assert float(tensor[0]) == world
@@ -196,7 +198,7 @@ def _in_detail(rank, world, folder):
     objects = [None] * world
     dist.all_gather_object(objects, rank)
     assert objects == list(range(world))
-    assert infold.statistics()["calls"] > 0  # of what is inside of torch's wrapper
+    assert infold.statistics()["calls"] > 0  # of the group inside torch's wrapper
     model = DistributedDataParallel(torch.nn.Linear(3, 1))
     model.register_comm_hook(None, infold.hooks.wire("bfp16"))
     model(torch.ones(2, 3)).sum().backward()

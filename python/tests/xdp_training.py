@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DDP through a switch in the kernel: the same bits as through one in user space and as through
-both at once, with and without losses. Every rank is in a network namespace of its own.
+"""DDP through a switch in the kernel has the same bits as through a switch in user space, and
+through both at once, with and without packet loss. Every rank has its own network namespace.
 
 Usage: xdp_training.py INFOLD [TEST ...]
-Needs root; where packet programs or namespaces cannot be had, ends with status 77 and the reason.
+Needs root. If packet programs or namespaces are not available, ends with status 77 and says why.
 """
 
 import ctypes
@@ -19,20 +19,19 @@ from torch.nn.parallel import DistributedDataParallel
 import infold
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "network"))
-from processes import expect  # pylint: disable=wrong-import-position
-from xdp_network import (  # pylint: disable=wrong-import-position
-    NAME, SWITCH, Network, be_alone, lose_uphill, network, ports, run_all, stop)
+from processes import expect
+from xdp_network import NAME, SWITCH, Network, be_alone, lose_uphill, network, ports, run_all, stop
 
 WORLD = 4
 STEPS = 20
 USER_SWITCH = "10.77.0.254:7701"
-# The share of the chunks of each of the two switches.
+# Each switch's share of the chunks.
 PATHS = {"user": [USER_SWITCH], "kernel": [SWITCH], "both": [SWITCH, USER_SWITCH]}
 CLONE_NEWNET = 0x40000000
 
 
 def be_at(rank):
-    """Moves this process to the namespace of a rank, and Gloo to its interface."""
+    """Moves this process to a rank's namespace, and Gloo to its interface."""
     space = os.open(f"/run/netns/{NAME}-{rank}", os.O_RDONLY)
     if ctypes.CDLL(None, use_errno=True).setns(space, CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "setns")
@@ -40,8 +39,8 @@ def be_at(rank):
 
 
 def train(rank, world, name):
-    """The losses, and a digest of all bits of the model after the last step."""
-    # Buckets of 20 kB, so that there are several.
+    """Returns the losses, and a digest of all bits of the model after the last step."""
+    # With buckets of 20 kB, there are several.
     model = DistributedDataParallel(models.made(name), bucket_cap_mb=0.02)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     losses = models.train(model, optimizer, name, rank, STEPS)
@@ -49,8 +48,8 @@ def train(rank, world, name):
 
 
 def train_on(job, path, name):
-    """The ranks' answers. Each path has a job and switches of its own, and all switches must
-    sum."""
+    """Returns the ranks' answers. Each path has a job and switches of its own, and all switches
+    must sum."""
     started = {}
     if USER_SWITCH in PATHS[path]:
         started["user"] = job.at("switch", "switch", "--listen", USER_SWITCH, "--json")
@@ -88,7 +87,7 @@ def transformer(binary):
 
 
 def losses_change_no_bit(binary):
-    """Loses one packet in a hundred, on every link and in each direction."""
+    """Every link loses one packet in a hundred, in each direction."""
     has_the_same_bits(binary, "transformer", loss=0.01)
 
 

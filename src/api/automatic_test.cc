@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls whose layout is chosen have the bits of dense ones, at ranks that have different zeros and
-// learn of results at different moments.
+// Calls with an automatic layout have the same bits as dense calls, even if ranks have different
+// zeros and learn of results at different moments.
 #include <cstring>
 #include <latch>
 #include <vector>
@@ -19,6 +19,7 @@ namespace {
 using testing::expect_done;
 using testing::make_group;
 using testing::on_every_rank;
+using testing::same_bits;
 
 constexpr std::size_t kBehind = sparse::LayoutChoice::kBehind;
 constexpr std::size_t kLong = sparse::LayoutChoice::kLongBytes / sizeof(float);
@@ -35,11 +36,8 @@ std::vector<float> draw(std::size_t elements, double density, std::uint64_t seed
   return tensor;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-// Some sizes are sparse at first and full later, some at one rank only, and one is short.
+// Some sizes are sparse at first and full later, some are sparse at one rank only, and one is
+// short.
 double density_of(std::size_t call, std::size_t calls, int rank) {
   switch (call % 5) {
     case 0: return 1.0;
@@ -98,7 +96,8 @@ TEST(AutomaticLayout, LooksAtFullTensorsNowAndThen) {
   });
 }
 
-// More in flight than a choice may rest on: a call waits for one so many places before it.
+// Has more calls in flight than a choice looks back, so that a call must wait for the call on which
+// its choice rests.
 TEST(AutomaticLayout, MoreCallsInFlightThanTheChoiceLooksBack) {
   LocalGroup group = make_group({.world = 2, .faults = {.loss = 0.01, .seed = 4}});
   on_every_rank(group, [&](Communicator& comm, int rank) {
@@ -151,7 +150,7 @@ TEST(AutomaticLayout, IsDenseWhereZerosCannotBeLeftOut) {
   });
 }
 
-// Ranks join again with calls in flight whose layouts some have chosen already.
+// Ranks join again while calls are in flight whose layouts some ranks have chosen already.
 TEST(AutomaticLayout, StaysTheSameWhenCallsAreMadeAgain) {
   constexpr int kWorld = 3;
   const std::string address = testing::free_address();

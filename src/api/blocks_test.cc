@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums that leave out zeros have the bits of dense ones, whatever is around them.
+// Sums that leave out zeros have the bits of dense sums, whatever other calls are around them.
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -20,8 +20,9 @@ using testing::expect_done;
 using ::testing::HasSubstr;
 using testing::make_group;
 using testing::on_every_rank;
+using testing::same_bits;
 
-// Noise in some blocks of 32, zeros of both signs in the others.
+// Noise in some blocks of 32 elements, zeros of both signs in the others.
 template <typename T>
 std::vector<T> draw(std::size_t elements, double density, std::uint64_t seed) {
   base::Prng prng(seed);
@@ -40,11 +41,6 @@ std::vector<T> draw(std::size_t elements, double density, std::uint64_t seed) {
     }
   }
   return tensor;
-}
-
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 template <typename T>
@@ -114,7 +110,7 @@ TEST(Blocks, NotANumberIsNotZero) {
   });
 }
 
-// Sizes become known at different moments at each rank; calls around them must not mind.
+// Each rank learns the sizes at other moments, which must not disturb the calls around them.
 TEST(Blocks, ManyInFlightAmongDenseCallsOverALossyNetwork) {
   LocalGroup group = make_group(
       {.world = 4, .rack_size = 2, .faults = {.loss = 0.02, .duplication = 0.01, .seed = 3}});
@@ -172,7 +168,7 @@ TEST(Blocks, AnotherLayoutAtOneRankIsAMismatch) {
     const auto result = comm.all_reduce(tensor, {.layout = layout}).wait();
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Code::mismatch) << result.error().message;
-    // A caller knows nothing of the `or` with which such a layout begins.
+    // The caller does not know that such a layout begins with an `or`.
     EXPECT_THAT(result.error().message,
                 AllOf(HasSubstr("asked for sum"),
                       HasSubstr("or, as layouts that leave zeros out begin with"),

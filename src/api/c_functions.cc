@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C functions of communicators, calls and rows: each one checks its pointers, calls the C++
-// method, and keeps what went wrong for the calling thread.
+// The C functions of communicators, calls and rows. Each checks its pointers, calls the C++ method,
+// and keeps the error for the calling thread.
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -47,7 +47,7 @@ infold::RowsView view(const infold_rows_view& given) {
           given.row_elements};
 }
 
-// Null, or what is wrong with it.
+// What is wrong with the rows, or null.
 const char* fault_of(const infold_rows_view* given) {
   if (given == nullptr) return "the rows are a null pointer";
   if (given->struct_bytes != sizeof(*given)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C functions for joining, for giving it up, and for the error of the calling thread.
+// The C functions that join a job, stop joining, or return the calling thread's error.
 #include <chrono>
 #include <memory>
 #include <stop_token>
@@ -71,7 +71,7 @@ JoinOptions join_options_of(const infold_join_options& given) {
   return options;
 }
 
-// Null, or what is wrong with them.
+// What is wrong with the options, or null.
 const char* fault_of(const infold_join_options& options) {
   if (options.struct_bytes != sizeof(options)) {
     return "infold_join_options has another size here; fill it with its _default function";

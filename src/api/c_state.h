@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the files of the C functions share: the communicator behind infold.h's pointer, and the
-// error that each thread keeps until its next call.
+// Shared by the files of the C functions: the communicator behind infold.h's pointer, and the error
+// that each thread keeps until its next call.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +19,28 @@ struct infold_communicator {
 
 namespace infold::c_abi {
 
-// Of the calling thread.
+// The calling thread's last error.
 Error& last_error();
 
-// Keeps the error, and gives its number.
+// Keeps the error, and returns its number.
 infold_code fail(Error error);
 infold_code refuse(const char* message);
 
-// Runs a body that returns an infold_code; nothing it throws leaves.
+// Runs a body that returns an infold_code. No exception leaves this function.
 template <typename Body>
 infold_code guarded(Body&& body) noexcept {
   try {
     return body();
   } catch (const std::exception&) {
-    // Short enough to need no memory, which is what has run out.
+    // The text is short enough to need no memory, because memory has run out.
     last_error().code = Code::resource_exhausted;
     last_error().message.assign("out of memory");
     return INFOLD_ERROR_RESOURCE_EXHAUSTED;
   }
 }
 
-// A number from outside, which may be no value of the enum; the checks behind refuse those.
+// Converts a number from outside, which may not be a value of the enum; later checks refuse such
+// values.
 template <typename Enum>
 Enum enum_of(std::int32_t number) {
   return static_cast<Enum>(number < 0 || number > 255 ? 255 : number);

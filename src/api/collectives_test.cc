@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every collective, type, operation, wire format and topology, against sums written down in
-// closed form.
+// Tests every collective, type, operation, wire format and topology against sums in closed form.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -19,7 +19,7 @@ using testing::expect_done;
 using testing::make_group;
 using testing::on_every_rank;
 
-// Small integers, exact in every type: element i of rank r is 1 + (i + 3 r) % 5.
+// Small integers, which are exact in every type: element i of rank r is 1 + (i + 3 r) % 5.
 int number(std::size_t i, int rank) {
   return 1 + static_cast<int>((i + 3 * static_cast<std::size_t>(rank)) % 5);
 }
@@ -125,7 +125,7 @@ TYPED_TEST(EveryType, BroadcastCopiesTheRootsBits) {
   LocalGroup group = make_group({.world = 3});
   on_every_rank(group, [&](Communicator& comm, int rank) {
     for (int root = 0; root < 3; ++root) {
-      // Every bit pattern, NaNs with payloads among them.
+      // All bit patterns, including NaNs with payloads.
       std::vector<std::uint8_t> bytes(kCount * sizeof(TypeParam));
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         bytes[i] = static_cast<std::uint8_t>(i * 37 + static_cast<std::size_t>(rank) * 101);
@@ -170,7 +170,8 @@ TEST(Collectives, Bfp8StaysWithinItsBound) {
     std::vector<float> tensor = numbers<float>(kCount, rank);
     expect_done(comm.all_reduce(tensor).wait(), 4);
     const std::vector<float> exact = expected<float>(kCount, 4, Reduction::sum);
-    // Half a unit for each rank and for the sum; units are at most 2^-6 of the block's largest.
+    // The error is half a unit for each rank and for the sum; a unit is at most 2^-6 of the block's
+    // largest element.
     for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(tensor[i], exact[i], 20.0F / 64 * 3);
   });
 }
@@ -199,7 +200,8 @@ TEST(Collectives, NanAndInfinityComeBackAndLeaveTheirNeighboursAlone) {
 TEST(Collectives, Fixed32FindsTheLargestExponentBesideASpecialOfAnotherRank) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    // Rank 0 marks the block with a NaN and is otherwise small; rank 1 is large and unmarked.
+    // Rank 0 marks the block with a NaN and has small elements otherwise; rank 1 has large elements
+    // and no mark.
     std::vector<float> tensor(32, rank == 0 ? 1.0F : 1024.0F);
     if (rank == 0) tensor[0] = std::nanf("");
     expect_done(comm.all_reduce(tensor, {.wire = WireFormat::fixed32}).wait(), 2);
@@ -243,7 +245,8 @@ TEST(Collectives, EmptyTensorsAndBarriersComplete) {
   });
 }
 
-// Apart, and in the caller's own part; sizes of nothing, less than a chunk, and many chunks.
+// Input and output are separate, or the input is the caller's own part of the output. Sizes range
+// from zero over less than a chunk to many chunks.
 TEST(Collectives, GatherAndScatterPutEveryRanksPartInItsPlace) {
   constexpr int kWorld = 3;
   LocalGroup group = make_group({.world = kWorld, .faults = {.loss = 0.02}});
@@ -340,7 +343,7 @@ TEST_P(EveryTopology, GivesTheSameBitsAsOneAggregatorWithoutLoss) {
   EXPECT_EQ(run(GetParam().options), run(plain));
 }
 
-// One aggregator takes 256 workers, and racks make more of them.
+// One aggregator takes at most 256 workers, and racks allow more ranks.
 TEST(ManyRanks, BelowRacksGetExactSums) {
   constexpr int kWorld = 300;
   constexpr std::size_t kElements = 400;

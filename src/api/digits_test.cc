@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact sums over aggregators that only add integers, as programs ask for them: the bits of native
-// sums, whatever the network does.
+// Tests exact sums over aggregators that can only add integers, as programs request them. They have
+// the bits of native sums, whatever the network does.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::on_every_rank;
 
-// Numbers of all sizes, groups of zeros, NaN and infinities.
+// Numbers of all magnitudes, groups of zeros, NaNs and infinities.
 std::vector<float> values_of(int rank, std::size_t count) {
   base::Prng prng(static_cast<std::uint64_t>(rank) + 7);
   std::vector<float> tensor(count);
@@ -102,7 +102,7 @@ TEST(Digits, OfTensorsInPlaceApartAndAtARoot) {
     EXPECT_EQ(output, std::vector<float>(input.size(), exact));
     EXPECT_EQ(in_place, output);
     EXPECT_EQ(rooted, rank == 1 ? output : std::vector<float>(input.size()));
-    // Half a tensor further.
+    // The output starts half a tensor after the input.
     std::vector<float> memory(30'000, 0.1F);
     const std::span<float> all(memory);
     expect_done(comm.all_reduce(all.first(20'000), all.last(20'000)).wait(), 3);
@@ -143,7 +143,8 @@ TEST(Digits, OfListsAndPartsAreThoseOfWholeTensors) {
   });
 }
 
-// One rank in each way: a whole tensor in place, rows to rows, rows to a whole tensor.
+// Each rank passes its tensor in a different form: whole and in place, rows to rows, or rows to a
+// whole tensor.
 template <typename T>
 std::vector<T> sparse_sum(Communicator& comm, const testing::Drawn<T>& input, CallOptions options) {
   switch (comm.rank() % 3) {
@@ -212,7 +213,7 @@ TEST(Digits, OfRowsOfOtherLengthsAreAnErrorThatAllFind) {
   });
 }
 
-// The only packet of a call whose digits are all sent at once.
+// The call takes only one packet, because all its digits are sent at once.
 TEST(Digits, OfAShortTensorTakeOneRoundTrip) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that call different things at the same place: each hears which rank and field differ.
+// Ranks make different calls at the same place, and each learns which rank and field differ.
 
 #include <chrono>
 #include <functional>
@@ -19,7 +19,7 @@ using testing::make_group;
 using testing::MaybeError;
 using testing::on_every_rank;
 
-// One call per rank; the rank of interest makes the odd one.
+// Each rank makes one call; the rank of interest makes the odd one.
 struct Disagreement {
   const char* name;
   std::function<Handle(Communicator&, std::vector<float>&)> usual;
@@ -197,7 +197,7 @@ TEST(Failures, SwappedCallsOfDifferentSizesAreNeverSummed) {
     ASSERT_TRUE(error.has_value());
     EXPECT_EQ(error->code, Code::mismatch) << error->message;
     EXPECT_STREQ(error->field, "size");
-    // This one may have been made when the first had ended the job.
+    // This call may have been made after the first had ended the job.
     EXPECT_TRUE(error_of(second.wait()).has_value());
     EXPECT_EQ(small, std::vector<float>(10, 1.0F));
   });

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of tensors that programs have encoded: the bits of decoded ones, whatever the network does,
-// also where only some ranks pass encoded tensors.
+// Tests sums of tensors that programs have encoded. They have the bits of sums of decoded tensors,
+// whatever the network does, even if only some ranks pass encoded tensors.
 #include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "api/testing.h"
 #include "base/prng.h"
-#include "codec/encoded_testing.h"
+#include "encoding/encoded_testing.h"
 
 namespace infold {
 namespace {
@@ -18,9 +18,9 @@ using ::testing::HasSubstr;
 using testing::make_group;
 using testing::on_every_rank;
 
-using Memory = codec::EncodedMemory;
+using Memory = encoding::EncodedMemory;
 
-// Exponents of ranks lie so far apart that some chunks are aligned again.
+// The ranks' exponents lie so far apart that some chunks have to be realigned.
 std::vector<float> values_of(int rank, std::size_t elements) {
   base::Prng prng(static_cast<std::uint64_t>(rank) + 3);
   std::vector<float> tensor(elements);
@@ -46,7 +46,7 @@ void sums_are_those_of_decoded_tensors(const LocalGroupOptions& options, WireFor
     ASSERT_TRUE(decode(output.view, found).has_value());
     EXPECT_EQ(std::memcmp(found.data(), wanted.data(), kElements * sizeof(float)), 0)
         << wire_format_name(wire);
-    // Rank 0 alone passes an encoded tensor.
+    // Only rank 0 passes an encoded tensor.
     const Handle mixed = rank == 0 ? comm.all_reduce(input.view, output.view)
                                    : comm.all_reduce(decoded, found, {.wire = wire});
     expect_done(mixed.wait(), options.world);
@@ -79,7 +79,7 @@ TEST(EncodedTensors, OfNoElementsWaitForAllRanks) {
   });
 }
 
-// Rank 1 passes its tensor as it is.
+// Rank 1 passes its tensor without encoding it.
 TEST(EncodedTensors, AreComparedInVerifiedJobs) {
   LocalGroup group = make_group({.world = 2, .verify = true});
   on_every_rank(group, [&](Communicator& comm, int rank) {

@@ -42,7 +42,7 @@ std::optional<int> number_in(std::string_view text, int least, int most) {
   return number < least || number > most ? std::nullopt : std::optional(number);
 }
 
-// A number that the caller gave, or that one of the variables holds.
+// Uses a number that the caller has given, or otherwise the number in one of the variables.
 std::optional<Error> settle(int& number, bool given, const char* what, int least, int most,
                             Names names) {
   if (given) {
@@ -137,7 +137,7 @@ std::optional<Error> settle_shared_memory(JoinOptions& options) {
   return std::nullopt;
 }
 
-// One process of many may be told to verify by its program, all of them by the variable.
+// A program may make one of many processes verify; the variable makes all of them verify.
 std::optional<Error> settle_verify(JoinOptions& options) {
   const auto given = first_of({"INFOLD_VERIFY"});
   if (!options.use_environment || !given) return std::nullopt;
@@ -160,7 +160,7 @@ std::optional<Error> settle_drivers(JoinOptions& options) {
   if (options.local_world == 0) {
     const auto ranks = first_of({"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
                                  "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"});
-    // These are the launchers' own variables. What is no number says nothing.
+    // These variables belong to the launchers, so a value that is not a number is ignored.
     options.local_world = ranks ? number_in(ranks->second, 1, kWorldMax).value_or(1) : 1;
   }
   const auto given = first_of({"INFOLD_DRIVERS"});
@@ -171,8 +171,8 @@ std::optional<Error> settle_drivers(JoinOptions& options) {
   return std::nullopt;
 }
 
-// The log is the process' and no option of a job's, so that programs that read the rest of the
-// environment themselves leave this variable to us.
+// The log belongs to the process and is not an option of a job. This variable therefore also counts
+// for programs that read the rest of the environment themselves.
 std::optional<Error> settle_log() {
   const auto given = first_of({"INFOLD_LOG"});
   if (!given) return std::nullopt;

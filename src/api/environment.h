@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a launcher has put into the environment.
+// Completes options from the variables that a launcher has put into the environment.
 #pragma once
 
 #include <infold/join_options.h>
@@ -8,7 +8,7 @@
 
 namespace infold::api {
 
-// The options with every gap filled; fails naming what nobody has said, or what is out of range.
+// Returns the options with every gap filled. An error names what is missing or out of range.
 Result<JoinOptions> complete_from_environment(JoinOptions options);
 
 }  // namespace infold::api

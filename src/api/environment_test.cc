@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a process' environment adds to the options of joining.
+// Tests what the environment of a process adds to the options of joining.
 
 #include "api/environment.h"
 
@@ -77,7 +77,7 @@ TEST(Environment, SaysThatWorkersAskNoSwitch) {
   unsetenv("INFOLD_SWITCHES");
 }
 
-// Also for programs that have read the rest, since the log has no option.
+// This also holds for programs that read the rest themselves, because the log is not an option.
 TEST(Environment, SaysWhatIsLogged) {
   JoinOptions given = options_of(0, 2);
   given.rendezvous = "10.0.0.9:1";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong: ranks that disagree, stay away, give up or leave, and arguments that make no
-// sense. Each gives every rank one clear error in bounded time, and leaves its tensors alone.
+// Tests failures: ranks that disagree, stay away, give up or leave, and arguments that make no
+// sense. In each case every rank gets one clear error in bounded time, and its tensors do not
+// change.
 
 #include <chrono>
 #include <vector>
@@ -72,7 +73,7 @@ TEST(Failures, AWaitThatRunsOutNamesTheRankAndTheCallGoesOn) {
   LocalGroup group = make_group({.world = 2});
   std::vector<float> tensor(10, 1.0F);
   Handle handle = group[0].all_reduce(tensor);
-  // The aggregator tells who is missing once it has been asked, after a few round trips.
+  // The aggregator tells which ranks are missing when it is asked, which takes a few round trips.
   MaybeError error = error_of(handle.wait_for(milliseconds(1)));
   while (error && error->rank < 0) error = error_of(handle.wait_for(milliseconds(20)));
   ASSERT_TRUE(error.has_value());
@@ -95,12 +96,12 @@ TEST(Failures, CancelEndsTheJobEverywhereAndLaterCallsSayWhy) {
   Handle second = group[1].all_reduce(tensors[1]);
   first.cancel();
   const MaybeError own = error_of(first.wait());
-  const MaybeError peers = error_of(second.wait());
-  ASSERT_TRUE(own && peers);
+  const MaybeError others = error_of(second.wait());
+  ASSERT_TRUE(own && others);
   EXPECT_EQ(own->code, Code::cancelled);
-  EXPECT_EQ(peers->code, Code::cancelled);
-  EXPECT_EQ(peers->rank, 0);
-  EXPECT_THAT(peers->message, HasSubstr("rank 0 gave a call up"));
+  EXPECT_EQ(others->code, Code::cancelled);
+  EXPECT_EQ(others->rank, 0);
+  EXPECT_THAT(others->message, HasSubstr("rank 0 gave a call up"));
   const MaybeError later = error_of(group[1].barrier().wait());
   ASSERT_TRUE(later.has_value());
   EXPECT_EQ(later->code, Code::aborted);
@@ -182,11 +183,11 @@ TEST(Failures, BadArgumentsAreRefusedWithTheirNumbers) {
     ASSERT_TRUE(error.has_value()) << bad.text;
     EXPECT_EQ(error->code, bad.code) << error->message;
     EXPECT_THAT(error->message, HasSubstr(bad.text));
-    // The peer learns at its next call instead of waiting for its deadline.
-    const MaybeError peers = error_of(group[1].all_reduce(tensor).wait());
-    ASSERT_TRUE(peers.has_value());
-    EXPECT_EQ(peers->code, Code::cancelled);
-    EXPECT_EQ(peers->rank, 0);
+    // The other rank learns of it at its next call, and does not wait until its deadline.
+    const MaybeError others = error_of(group[1].all_reduce(tensor).wait());
+    ASSERT_TRUE(others.has_value());
+    EXPECT_EQ(others->code, Code::cancelled);
+    EXPECT_EQ(others->rank, 0);
   }
 }
 
@@ -197,7 +198,8 @@ TEST(Failures, AFailedCallInFlightLeavesAllItsTensorsAlone) {
   std::vector<float> in_place(50'000, 3.0F);
   Handle first = group[0].all_reduce(input, output);
   Handle second = group[0].all_reduce(in_place);
-  // Rank 1 takes part in a first call that succeeds in part only: it passes fewer elements.
+  // Rank 1 takes part in a first call of which only a part succeeds, because rank 1 passes fewer
+  // elements.
   std::vector<float> other(49'000, 1.0F);
   Handle odd = group[1].all_reduce(other);
   EXPECT_TRUE(error_of(first.wait()) && error_of(second.wait()) && error_of(odd.wait()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads, many calls at once, and the beginnings and ends of communicators and handles.
+// Tests threads, many concurrent calls, and the construction and destruction of communicators and
+// handles.
 
 #include <atomic>
 #include <filesystem>
@@ -28,7 +29,8 @@ std::size_t thread_count() {
   return count;
 }
 
-// Without what the C library keeps of freed memory, which depends on how threads took turns.
+// Excludes freed memory that the C library keeps, because its amount depends on how threads took
+// turns.
 std::size_t resident_pages() {
   malloc_trim(0);
   std::size_t total = 0;
@@ -44,7 +46,7 @@ TEST(Lifetime, ManyCallsMayBeInFlight) {
     std::vector<std::vector<std::int32_t>> tensors;
     std::vector<Handle> handles;
     for (int call = 0; call < kCalls; ++call) {
-      // Sizes from one packet to more than the small tensors' slots hold.
+      // The sizes range from one packet to more than the slots of small tensors hold.
       tensors.emplace_back(static_cast<std::size_t>(1 + call * 131 % 9000), rank + call);
     }
     for (auto& tensor : tensors) handles.push_back(comm.all_reduce(tensor));
@@ -71,7 +73,7 @@ TEST(Lifetime, MoreCallsThanTheTablesHoldWaitForTheirTurn) {
 TEST(Lifetime, SeveralThreadsMayShareACommunicator) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    // Calls that are all alike match in whatever order threads make them.
+    // Identical calls match in whatever order the threads make them.
     std::vector<std::future<void>> threads;
     for (int thread = 0; thread < 4; ++thread) {
       threads.push_back(std::async(std::launch::async, [&comm, rank] {
@@ -152,13 +154,14 @@ TEST(Lifetime, CreatingAndDestroyingLeaksNeitherThreadsNorMemory) {
     });
   };
   for (int warm_up = 0; warm_up < 10; ++warm_up) once();
-  // Counted after the first threads, because a sanitizer may start one of its own with them.
+  // Counted after the first threads, because a sanitizer may start its own thread together with
+  // them.
   const std::size_t threads = thread_count();
   const std::size_t pages = resident_pages();
   for (int round = 0; round < 50; ++round) once();
   EXPECT_LE(thread_count(), threads);
 #if !defined(INFOLD_SANITIZED)  // Sanitizers keep freed memory for a while.
-  // 50 groups hold some 250 MB one after the other; a leak of one would show.
+  // The 50 groups use some 250 MB one after the other, so that a leak of a single group would show.
   EXPECT_LT(resident_pages(), pages + 1000);
 #else
   static_cast<void>(pages);

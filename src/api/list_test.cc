@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Many tensors in one call: the bits of each alone, in fewer packets; and priorities.
+// Tests many tensors in one call: they have the bits of separate calls, in fewer packets. Also
+// tests priorities.
 
 #include <cmath>
 #include <vector>
@@ -61,7 +62,7 @@ TEST(List, ManySmallTensorsShareFewPackets) {
     const std::vector<MutableTensorView> views(tensors.begin(), tensors.end());
     expect_done(comm.all_reduce_list(views).wait(), 2);
     for (const auto& tensor : tensors) EXPECT_EQ(tensor, std::vector<std::int32_t>(3, 4));
-    // 300 elements fit into one; a slow machine may have to ask or to repeat.
+    // All 300 elements fit into one packet; a slow machine may have to ask or to repeat.
     const Statistics statistics = comm.statistics();
     EXPECT_EQ(statistics.packets_sent - statistics.packets_asked - statistics.packets_resent, 1U);
   });

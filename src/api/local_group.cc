@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LocalGroup: checks its options, then makes a network and a member for each of its ranks.
+// LocalGroup: checks its options, then makes a network, and a member for each of its ranks.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -19,7 +19,7 @@ namespace infold {
 namespace {
 
 constexpr int kWorldMax = int{core::kWorldMax};
-constexpr int kChildrenMax = INFOLD_WORKERS_MAX;  // of an aggregator
+constexpr int kChildrenMax = INFOLD_WORKERS_MAX;  // of one aggregator
 constexpr std::size_t kSitesMax = 64;
 constexpr int kWeightMax = 64;
 constexpr int kMtuMin = 1280;

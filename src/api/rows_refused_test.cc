@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of rows that cannot be: ranks that disagree or do not come, and arguments that are wrong.
+// Tests sums of rows that must fail: ranks disagree or do not come, or arguments are wrong.
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -34,7 +34,7 @@ TEST(RowsRefused, ALateRankEndsInADeadlineThatNamesItAndLeavesTheResultAlone) {
   EXPECT_THAT(rows.indices(), IsEmpty());
 }
 
-// Every rank hears of it, with rank and field.
+// Every rank gets an error with the rank and the field that differ.
 TEST(RowsRefused, TensorsOfOtherSizesAreAMismatchAtEveryRank) {
   struct Shape {
     std::size_t rows, row_elements;
@@ -55,11 +55,13 @@ TEST(RowsRefused, TensorsOfOtherSizesAreAMismatchAtEveryRank) {
   }
 }
 
-// Nothing is summed then, and all ranks know it of the same call: later ones are made.
+// Nothing is summed in this case. All ranks find the error in the same call, so that later calls
+// work.
 TEST(RowsRefused, RowsOfOtherLengthsAreAMismatchAtEveryRankAndTheJobGoesOn) {
   LocalGroup group = make_group({.world = 4});
   on_every_rank(group, [&](Communicator& comm, int rank) {
-    // One step to know, or three; and at rank 3 as elements or as a whole, which any may be.
+    // It takes one step to find out, or three. Rank 3 passes single elements or a whole tensor,
+    // which agree with rows of any length.
     for (const std::size_t count : {4UL, 100'000UL}) {
       const std::size_t length = rank == 2 ? 32 : 64;
       const auto input = draw<float>(count * 64 / length, length, 0.5, 3);

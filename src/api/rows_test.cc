@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of tensors given by their rows have the bits of dense ones, whatever the rows' length, how
-// each rank holds its tensor, and how it wants the sum. What is refused: rows_refused_test.cc.
+// Sums of tensors given by their rows have the bits of dense sums, whatever the rows' length,
+// however each rank holds its tensor, and in whichever form it wants the sum. rows_refused_test.cc
+// tests refusals.
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ TYPED_TEST(RowsOf, HaveTheBitsOfADenseSum) {
   LocalGroup group = make_group({.world = 3});
   on_every_rank(group, [&](Communicator& comm, int rank) {
     std::uint64_t seed = 0;
-    Rows rows;  // for one result after another
+    Rows rows;  // reused for each result
     for (const std::size_t length : {1UL, 5UL, 8UL, 31UL, 32UL, 33UL, 64UL, 256UL}) {
       for (const double density : {0.0, 0.05, 0.7, 1.0}) {
         ++seed;
@@ -58,7 +58,8 @@ TYPED_TEST(RowsOf, HaveTheBitsOfADenseSum) {
   });
 }
 
-// One rank has all in memory, one rows, one elements with their places, one nothing at all.
+// The ranks pass different forms: a whole tensor, rows, elements with their places, and nothing at
+// all.
 TEST(RowsCalls, RanksHoldTheirTensorsAsTheyLike) {
   LocalGroup group = make_group({.world = 4});
   constexpr std::size_t kRows = 300, kLength = 40, kElements = kRows * kLength;
@@ -103,7 +104,7 @@ TEST(RowsCalls, WhereNobodyHasAnythingNothingComesBack) {
     EXPECT_EQ(rows.row_elements(), 64U);
     expect_done(comm.all_reduce({.rows = 0}, rows).wait(), 2);
     EXPECT_EQ(rows.rows(), 0U);
-    // Rows that cancel each other are not in the sum.
+    // Rows that cancel each other do not appear in the sum.
     const std::vector<std::int64_t> indices = {3, 9};
     const std::vector<std::int32_t> values = {rank == 0 ? 5 : -5, 1};
     expect_done(comm.all_reduce({indices, values, 10, 1}, rows).wait(), 2);
@@ -129,7 +130,7 @@ TEST(RowsCalls, EveryWireFormatHasItsOwnBits) {
   });
 }
 
-// Sixteen-bit floats have no arithmetic of their own here, so that bits are compared.
+// There is no arithmetic for sixteen-bit floats here, so the test compares bits.
 TEST(RowsCalls, HoldSixteenBitFloats) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
@@ -172,7 +173,7 @@ TEST(RowsCalls, NotANumberIsNotZero) {
   });
 }
 
-// Sizes become known at different moments at each rank; calls around them must not mind.
+// Each rank learns the sizes at other moments, which must not disturb the calls around them.
 TEST(RowsCalls, ManyInFlightAmongDenseCallsOverALossyNetwork) {
   LocalGroup group = make_group(
       {.world = 4, .rack_size = 2, .faults = {.loss = 0.02, .duplication = 0.01, .seed = 3}});
@@ -201,7 +202,7 @@ TEST(RowsCalls, ManyInFlightAmongDenseCallsOverALossyNetwork) {
   });
 }
 
-// What is sent and kept follows the rows; the tensor in memory would take 512 GiB.
+// Bytes sent and memory depend on the rows; the whole tensor would take 512 GiB.
 TEST(RowsCalls, TensorsMayBeLongerThanAnyMemory) {
   LocalGroup group = make_group({.world = 3});
   on_every_rank(group, [&](Communicator& comm, int rank) {
@@ -232,7 +233,7 @@ TEST(RowsCalls, ALongTensorsLengthIsComparedBeyond32Bits) {
   });
 }
 
-// Results give their memory back to the communicator they came from, or keep it.
+// Results return their memory to their communicator, or keep it if the communicator is gone.
 TEST(RowsCalls, ResultsOutliveTheirCommunicator) {
   Rows kept;
   {
@@ -247,7 +248,7 @@ TEST(RowsCalls, ResultsOutliveTheirCommunicator) {
       EXPECT_THAT(rows.indices(), IsEmpty());
       EXPECT_TRUE(same_bits(whole<float>(kept), first));
     }
-    // In place: the result takes the place of what it is the sum of.
+    // The sum replaces its own input.
     expect_done(group[0].all_reduce(kept, kept).wait(), 1);
     EXPECT_TRUE(same_bits(whole<float>(kept), first));
   }

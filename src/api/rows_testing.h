@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors of which some rows hold anything, for tests of sums of rows.
+// For tests of sums of rows: tensors of which only some rows have values.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -17,7 +16,8 @@
 
 namespace infold::testing {
 
-// A tensor with noise in some rows, and what is given of it: those, and some rows of zeros.
+// A tensor with noise in some rows, and what a rank passes of it: these rows, and some rows of
+// zeros.
 template <typename T>
 struct Drawn {
   std::vector<T> tensor;
@@ -52,12 +52,7 @@ Drawn<T> draw(std::size_t rows, std::size_t row_elements, double density, std::u
   return drawn;
 }
 
-template <typename T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
-
-// The rows, put where they belong; each must hold something.
+// The whole tensor with the rows in their places. Each row must contain a value other than zero.
 template <typename T>
 std::vector<T> whole(const Rows& rows) {
   std::vector<T> tensor(rows.rows() * rows.row_elements());

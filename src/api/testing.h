@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of the API: runs a body once per rank, each on its own thread, as programs do.
+// For tests of the API: runs a body once for each rank, each on its own thread, as programs do.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <functional>
+#include <iomanip>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -17,11 +22,14 @@
 
 namespace infold::testing {
 
-inline LocalGroup make_group(const LocalGroupOptions& options) {
+// In a test that does not set a deadline, the calls' deadline is longer than any busy machine
+// needs. Under a sanitizer, tens of calls in flight take longer there than users would wait.
+inline LocalGroup make_group(LocalGroupOptions options) {
+  if (options.deadline == LocalGroupOptions{}.deadline) options.deadline = std::chrono::minutes(10);
   return LocalGroup::create(options).value();
 }
 
-// Results are checked with EXPECT inside the body; `rank` is for its messages.
+// The body checks results with EXPECT; `rank` is for its messages.
 inline void on_every_rank(LocalGroup& group,
                           const std::function<void(Communicator& comm, int rank)>& body) {
   std::vector<std::thread> threads;
@@ -45,6 +53,25 @@ inline void expect_done(const Result<Completion>& result, int ranks_summed,
   } else {
     EXPECT_EQ(result->ranks_summed, ranks_summed);
   }
+}
+
+// Reports how many elements differ, and the first of them.
+template <typename T>
+::testing::AssertionResult same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  if (a.size() != b.size()) {
+    return ::testing::AssertionFailure() << a.size() << " elements and " << b.size();
+  }
+  std::size_t different = 0, first = 0, last = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::memcmp(&a[i], &b[i], sizeof(T)) == 0) continue;
+    if (different++ == 0) first = i;
+    last = i;
+  }
+  if (different == 0) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << different << " of " << a.size() << " elements differ, from " << first << " to " << last
+         << "; the first is " << std::setprecision(std::numeric_limits<T>::max_digits10)
+         << +a[first] << " and " << +b[first];
 }
 
 }  // namespace infold::testing

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A vector whose elements start on a cache line, for arrays that vector instructions walk: a
-// 64-byte load or store that straddles two lines costs two.
+// A vector whose elements start on a cache line, for arrays that vector instructions walk. A
+// 64-byte load or store that straddles two lines costs as much as two.
 #pragma once
 
 #include <cstddef>

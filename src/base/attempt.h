@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result that may fail for reasons of this host. The error is a sentence for the person at the
-// terminal, names the part at fault, and says what to do.
+// A result that may fail for reasons that lie on this host. The error is a sentence for the person
+// at the terminal; it names the part at fault and says what to do.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a failed CHECK is told: one line on stderr, then abort.
+// A failed CHECK prints one line on stderr and aborts.
 #include "base/check.h"
 
 #include <cinttypes>

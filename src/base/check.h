@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CHECK stops the process when our own code is wrong, in every build: a wrong sum must never
-// leave the machine. It is not for anything a peer, a user or the system can cause; those are
-// values (base/result.h) or verdicts. Any thread may call it.
+// CHECK stops the process in every build when our own code is wrong, because a wrong sum must never
+// leave the machine. It is not for anything that a rank, a user or the system can cause; such
+// failures are values (base/result.h) or verdicts. Any thread may call it.
 #pragma once
 
 #include <cstdint>

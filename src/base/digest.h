@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An incremental 64-bit hash of state, for comparing runs and for state-space search. The same
-// inputs in the same order give the same value on every machine. Not for secrets, not for tables
-// that a peer can fill.
+// inputs in the same order give the same value on every machine. Do not use it for secrets, or for
+// tables that another rank can fill.
 #pragma once
 
 #include <cstddef>

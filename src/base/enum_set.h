@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A set of values of an enumeration, as bits: bit n for the value n. Constant expressions only.
+// A set of values of an enumeration, stored as bits: bit n stands for the value n. All operations
+// are constant expressions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace infold::base {
 
-// Requires: values below 32. Bits that `kKnown` lacks are dropped, as those of another version are.
+// Requires: values below 32. Bits outside `kKnown` are dropped, because they may come from another
+// version.
 template <typename Value, std::uint32_t kKnown = ~std::uint32_t{0}>
 class EnumSet {
  public:
@@ -26,7 +28,7 @@ class EnumSet {
 
   friend constexpr EnumSet operator&(EnumSet a, EnumSet b) { return EnumSet(a.bits_ & b.bits_); }
   friend constexpr EnumSet operator|(EnumSet a, EnumSet b) { return EnumSet(a.bits_ | b.bits_); }
-  // In this one and not in the other.
+  // The values that are in `a` and not in `b`.
   friend constexpr EnumSet operator-(EnumSet a, EnumSet b) { return EnumSet(a.bits_ & ~b.bits_); }
   friend constexpr bool operator==(EnumSet, EnumSet) = default;
 

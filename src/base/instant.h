@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points in time and spans of it, in nanoseconds since an origin the driver chooses. State
-// machines are handed instants and never read a clock, so a simulator can hand them any.
+// Points in time and spans of time, in nanoseconds. The driver chooses the origin. State machines
+// are given instants and never read a clock, so a simulator can give them any.
 #pragma once
 
 #include <compare>
@@ -28,7 +28,7 @@ constexpr Duration seconds(std::int64_t count) { return {count * 1'000'000'000};
 struct Instant {
   std::int64_t ns = 0;
 
-  // Later than any instant a driver hands out: the deadline of what waits for ever.
+  // Later than any instant that a driver gives: the deadline of something that waits for ever.
   static constexpr Instant never() { return {std::numeric_limits<std::int64_t>::max()}; }
 
   friend constexpr auto operator<=>(Instant, Instant) = default;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A seeded generator (SplitMix64): every random decision in infold comes from one, so that a
-// seed replays it. Not for secrets. A copy continues the same sequence.
+// A seeded random number generator (SplitMix64). Every random decision in infold comes from one, so
+// that its seed can replay the decision. Do not use it for secrets. A copy continues the same
+// sequence.
 #pragma once
 
 #include <cstdint>
 
 namespace infold::base {
 
-// A fixed bijective scrambling of 64 bits; also serves as a hash of small keys.
+// Scrambles 64 bits by a fixed bijection. It also serves as a hash of small keys.
 constexpr std::uint64_t mix64(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ULL;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EBULL;
@@ -16,7 +17,8 @@ constexpr std::uint64_t mix64(std::uint64_t value) {
 }
 
 class Prng {
-  // Not ISO C++, hence the keyword: g++ and clang have it on every 64-bit target.
+  // The keyword is needed because the type is not ISO C++. g++ and clang have it on every 64-bit
+  // target.
   __extension__ using Wide = unsigned __int128;
 
  public:
@@ -27,19 +29,19 @@ class Prng {
     return mix64(state_);
   }
 
-  // Uniform in [0, bound). Requires: bound > 0. The bias of the multiply is below 2^-32 for
-  // bounds under 2^32, which no simulation here can see.
+  // Returns a uniform number in [0, bound). Requires: bound > 0. For bounds under 2^32 the bias of
+  // the multiplication is below 2^-32, too small to show in our simulations.
   constexpr std::uint64_t below(std::uint64_t bound) {
     return static_cast<std::uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }
 
-  // Uniform in [low, high]. Requires: low <= high.
+  // Returns a uniform number in [low, high]. Requires: low <= high.
   constexpr std::int64_t between(std::int64_t low, std::int64_t high) {
     const auto width = static_cast<std::uint64_t>(high - low) + 1;
     return low + static_cast<std::int64_t>(below(width));
   }
 
-  // Uniform in [0, 1).
+  // Returns a uniform number in [0, 1).
   constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
   constexpr bool chance(double probability) { return uniform() < probability; }

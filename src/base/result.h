@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expected failures as values. Result<T> holds a T or an Error that says what happened, where,
-// and in words a person can act on; the words are static text and numbers, so that making an
-// error allocates nothing. Our own bugs are not errors: they are CHECKs.
+// Expected failures as values. Result<T> holds a T or an Error, which says what happened and where,
+// in words that a person can act on. The words are static text and numbers, so that making an error
+// allocates nothing. Our own bugs are not errors; a CHECK finds them.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ using infold::Code;
 
 struct Error {
   Code code = Code::invalid_argument;
-  const char* where = "";   // static text: the part that noticed, as in "all_reduce"
+  const char* where = "";   // static text: the part that noticed, such as "all_reduce"
   const char* detail = "";  // static text: what to do about it
-  std::int64_t value = 0;   // the observed number, where one explains the failure
+  std::int64_t value = 0;   // the observed number, if one explains the failure
 };
 
 template <typename T>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A copy that does not go through the caches, for bytes that this processor does not read soon. A
-// store of another kind first reads the line that it overwrites. If another processor has it, that
-// takes as long as the copy, or several times as long where the two share no cache.
+// A copy that bypasses the caches, for bytes that this processor does not read again soon. An
+// ordinary store first reads the cache line that it overwrites. If another processor has that line,
+// the read takes as long as the copy itself, or several times as long if the two share no cache.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace infold::base {
 
-// Other threads may see stores that follow before the copy, until finish_streams().
+// Until finish_streams(), other threads may see later stores before they see the copy.
 inline void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__x86_64__)
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to) % kCacheLineBytes;
@@ -46,7 +46,7 @@ inline void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes)
   std::memcpy(to, from, bytes);
 }
 
-// Stores that follow come after all copies before.
+// Makes all earlier copies visible to other threads before any later store.
 inline void finish_streams() {
 #if defined(__x86_64__)
   _mm_sfence();

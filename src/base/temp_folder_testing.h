@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder for the files of one test. Tests run at one time, so that no two may share a name.
+// A folder for the files of one test. Tests run at the same time, so each folder has its own name.
 #pragma once
 
 #include <filesystem>

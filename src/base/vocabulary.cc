@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of the shared enumerations' values, as users read them.
+// The names by which users know the values of the shared enumerations.
 #include <infold/vocabulary.h>
 
 namespace infold {

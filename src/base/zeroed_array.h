@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that begin as zeroes, on a cache line. How many they are is set once. Large arrays come
-// from the system as pages that nobody has touched, so that what is never used costs nothing. A
-// vector writes its zeroes itself, which touches every page.
+// An array of fixed size whose numbers begin as zeroes and which starts on a cache line. The system
+// provides large arrays as untouched pages, so that unused parts cost nothing. A vector would write
+// the zeroes itself and touch every page.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class ZeroedArray {
   static_assert(std::is_integral_v<T> || std::is_same_v<T, std::byte>);
 
   ZeroedArray() = default;
-  // Fails as operator new does.
+  // Throws std::bad_alloc if there is not enough memory, or aborts in builds without exceptions.
   explicit ZeroedArray(std::size_t size)
       : memory_(std::calloc(size * sizeof(T) + kCacheLineBytes, 1)), size_(size) {
     if (!memory_) fail();

@@ -17,7 +17,7 @@ bool are_all_zero(const ZeroedBytes& bytes) {
                      [](std::byte each) { return each == std::byte{0}; });
 }
 
-// Also where memory is that was something else before.
+// Several lives reuse memory that held other bytes before.
 TEST(ZeroedArray, BeginAsZeroesOnACacheLine) {
   for (const std::size_t size : {1U, 64U, 1000U, 300'000U}) {
     for (int life = 0; life < 3; ++life) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The root of a broadcast gets the header of its result and takes its own elements: with
-// the same bits, through losses, and against peers that send such results where none may be.
+// The root of a broadcast gets only the header of its result, and takes its own elements.
+// The result has the same bits even if packets are lost, and workers drop such results where they
+// are not allowed.
 #include <array>
 #include <tuple>
 
@@ -23,7 +24,7 @@ constexpr std::uint32_t kElements = 32;  // of a chunk
 
 constexpr TensorCodec kCopies = {4, testing::encode_i32, testing::decode_i32, false, true};
 
-// Elements on the wire are not those in memory, and their way there and back rounds.
+// Elements on the wire differ from those in memory, and encoding rounds them.
 bool encode_tens(const void*, const std::byte* tensor, ChunkRange range, const std::uint16_t*,
                  std::byte*, std::byte* elements) {
   for (std::uint32_t i = 0; i < range.elements; ++i) {
@@ -64,7 +65,7 @@ Tensor tensor_of(std::uint16_t rank, std::size_t elements) {
   return tensor;
 }
 
-// Loss, whether output is input, and whether the codec copies.
+// The loss, whether the call is in place, and whether the codec copies.
 class BriefResults : public ::testing::TestWithParam<std::tuple<double, bool, bool>> {
  protected:
   static std::vector<Tensor> run(bool is_brief, std::uint64_t seed) {
@@ -133,7 +134,7 @@ AggregatorOptions options_of(bool is_brief) {
   return options;
 }
 
-// All contributions to a chunk, the root's first.
+// Delivers all contributions to a chunk, the root's first, and returns what the aggregator sent.
 std::vector<Aggregator::Transmit> complete(Aggregator& aggregator) {
   aggregator.handle_datagram(datagram_of(header_of(Kind::add, kRoot)));
   aggregator.handle_datagram(datagram_of(header_of(Kind::skip, 0)));
@@ -172,7 +173,7 @@ TEST(BriefResultsAtAnAggregator, AreWholeWhereSomeRankTakesNone) {
   EXPECT_EQ(replayed_bytes(aggregator, Kind::add, kRoot), kWholeBytes);
 }
 
-// Its ranks share what it gets, also where it has only one.
+// The aggregator below passes what it gets on to its ranks, even if it has only one.
 TEST(BriefResultsAtAnAggregator, AreWholeForAnAggregatorBelow) {
   AggregatorOptions options = options_of(true);
   options.aggregators_of_one = {kRoot};
@@ -227,7 +228,7 @@ class BriefResultsAtAWorker : public ::testing::Test {
     while (worker_->poll_transmit({}, out)) continue;
   }
 
-  // A result without elements, as a peer may send it.
+  // Gives the worker a result without elements, after `change` has altered its header.
   template <typename Change>
   void receive_brief(Change change) {
     Header header = header_of(Kind::result, 0);
@@ -258,7 +259,7 @@ TEST_F(BriefResultsAtAWorker, AreTakenOnce) {
 }
 
 TEST_F(BriefResultsAtAWorker, AreDroppedWhereTheyDoNotFit) {
-  // A result may leave out only what came from one rank, for a broadcast, as integers.
+  // A result may leave out elements only in a broadcast, from one rank, in an integer format.
   receive_brief([](Header& header) { header.contributors.count = 2; });
   receive_brief([](Header& header) {
     header.signature.set_operation(Collective::all_reduce, Reduction::sum);
@@ -270,7 +271,7 @@ TEST_F(BriefResultsAtAWorker, AreDroppedWhereTheyDoNotFit) {
   receive_brief([](Header& header) { header.flags = INFOLD_FLAG_PARTIAL; });
   receive_brief([](Header& header) { header.flags = INFOLD_FLAG_SPARSE; });
   EXPECT_EQ(counters().dropped_malformed, 6U);
-  // And only to what this worker has sent.
+  // The result must also answer what this worker has sent.
   receive_brief([](Header& header) { header.contributors.digest = rank_digest(0); });
   receive_brief([](Header& header) { header.contributors.weight = 2; });
   receive_brief([](Header& header) { ++header.signature.shape; });

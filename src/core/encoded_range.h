@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A range that lies in memory in several pieces, put side by side on the wire.
+// A range whose pieces lie apart in memory and side by side on the wire.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace infold::core {
 
 struct EncodedRange {
   const TensorCodec& codec;  // of the pieces
-  const void* context;       // the codec's
+  const void* context;       // for the codec
   ElementLayout layout;
-  const std::uint16_t* codes;  // see TensorCodec::encode; so are the next two
+  const std::uint16_t* codes;  // for this and the next two, see TensorCodec::encode
   std::byte* exponents;
   std::byte* elements;
   bool specials = false;
 
-  // `at` counts the range's elements before the run.
+  // Encodes one piece. `at` is the number of the range's elements before it.
   void add_run(std::uint32_t at, const std::byte* tensor, ChunkRange run) {
-    // Exponent codes of a run, and the zeros that a codec writes behind them.
+    // The exponent codes of a run, and the padding that a codec writes after them.
     std::array<std::byte, INFOLD_BLOCKS_MAX * 2 + 4> written;
     CHECK_THAT(layout.exponent_bytes(run.elements), <=, written.size());
     const std::uint32_t block = at >> layout.block_shift();
@@ -34,7 +34,7 @@ struct EncodedRange {
     std::copy_n(written.data(), layout.block_count(run.elements) * code_bytes(),
                 exponents + block * code_bytes());
   }
-  // The padding behind the exponents of them all.
+  // Writes the padding after the exponents of all pieces.
   void finish(std::uint32_t range_elements) {
     const std::size_t end = layout.block_count(range_elements) * code_bytes();
     std::fill(exponents + end, exponents + layout.exponent_bytes(range_elements), std::byte{0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many elements of each layout a datagram holds.
+// Calculates how many elements of each layout a datagram holds.
 #include "core/format.h"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace infold::core {
 namespace {
 
-// Chunks of plain integers are cut at multiples of 16 elements, so that kernels keep whole vectors;
-// those of floats with exponents at whole blocks.
+// Chunks of plain integers are multiples of 16 elements, so that loops handle whole vectors. Chunks
+// of floats with exponents are whole blocks.
 constexpr std::uint32_t kIntegerGranule = 16;
 
 std::uint32_t granule(ElementLayout layout) {
@@ -39,8 +39,8 @@ const char* format_name(WireFormat format) {
   return kNames[static_cast<std::size_t>(format)];
 }
 
-// Halves the range between what fits and what does not, since more elements take more bytes. A
-// registry asks this of every layout whenever a job starts.
+// Searches by halving, because more elements take more bytes. A registry calls this for every
+// layout whenever a job starts.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits) {
   const std::uint32_t step = granule(layout);
   const std::uint32_t by_payload = INFOLD_PAYLOAD_BYTES_MAX / layout.element_bytes();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic facts of each wire format (spec sections 3 and 4): widths, block lengths,
-// exponent ranges, sizes in a datagram. Everything here is a pure function of constants.
+// The numbers that belong to each wire format (spec sections 3 and 4): widths, block lengths,
+// exponent ranges and sizes in a datagram. Everything here is a pure function of constants.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,10 @@ using infold::Reduction;
 
 constexpr bool is_float(DataType dtype) { return dtype <= DataType::f64; }
 
-// As in "bfp16".
+// Returns a name such as "bfp16".
 const char* format_name(WireFormat format);
 
-// The integer format as wide as an element in memory.
+// Returns the integer format that is as wide as an element in memory.
 constexpr WireFormat integer_format(DataType dtype) {
   switch (element_bytes(dtype)) {
     case 1: return WireFormat::i8;
@@ -50,7 +50,7 @@ enum class Collective : std::uint8_t {
   barrier = INFOLD_COLLECTIVE_BARRIER,
 };
 
-// The format byte's meaning, unpacked. f64 tensors have longer blocks and wider exponents.
+// The unpacked format byte. f64 tensors have longer blocks and wider exponents.
 struct ElementLayout {
   WireFormat format = WireFormat::i32;
   DataType dtype = DataType::i32;
@@ -58,9 +58,9 @@ struct ElementLayout {
   constexpr bool is_block_float() const {
     return format >= WireFormat::bfp8 && format <= WireFormat::bfp32;
   }
-  // Floats as they are, which aggregators sum exactly.
+  // The elements are the tensor's own floats, which aggregators sum exactly.
   constexpr bool is_native() const { return format == WireFormat::native; }
-  // An aggregator sends its sum to a parent unrounded, as PARTIAL.
+  // An aggregator sends its unrounded sum to a parent as PARTIAL.
   constexpr bool has_partial_sums() const { return is_block_float() || is_native(); }
   constexpr std::uint32_t element_bytes() const {
     if (is_native()) return infold::element_bytes(dtype);
@@ -69,7 +69,7 @@ struct ElementLayout {
   }
 
   constexpr bool wide_exponents() const { return dtype == DataType::f64; }
-  // Blocks are counted with shifts: a division would cost as much as reading a header.
+  // Blocks are counted with shifts, because a division would cost as much as reading a header.
   constexpr std::uint32_t block_shift() const { return wide_exponents() ? 6 : 5; }
   constexpr std::uint32_t block_elements() const { return 1U << block_shift(); }
   constexpr std::uint32_t exponent_code_bytes() const { return wide_exponents() ? 2 : 1; }
@@ -80,11 +80,12 @@ struct ElementLayout {
     return wide_exponents() ? INFOLD_EXPONENT_CODE_MAX_F64 : INFOLD_EXPONENT_CODE_MAX;
   }
 
-  // A block's largest mantissa has this bit as its highest: mantissas fill [2^top, 2^(top+1)).
+  // The highest bit of a block's largest mantissa, whose magnitude lies in [2^top, 2^(top+1)).
   constexpr std::int32_t mantissa_top_bit() const {
     return static_cast<std::int32_t>(8 * element_bytes()) - 2;
   }
-  // Two below the integer maximum: the outermost codes are infinities and NaN.
+  // The limit is one below the integer maximum, because the outermost codes are infinities and NaN
+  //
   constexpr std::int64_t mantissa_limit() const {
     return (std::int64_t{1} << (mantissa_top_bit() + 1)) - 2;
   }
@@ -100,15 +101,16 @@ struct ElementLayout {
   constexpr std::uint32_t block_count(std::uint32_t elements) const {
     return (elements + block_elements() - 1) >> block_shift();
   }
-  // Exponent codes as they lie in a datagram, padded so that elements stay aligned.
+  // The bytes of exponent codes in a datagram, padded so that elements stay aligned.
   constexpr std::uint32_t exponent_bytes(std::uint32_t elements) const {
     return is_block_float() ? (block_count(elements) * exponent_code_bytes() + 3) & ~3U : 0;
   }
   constexpr std::uint32_t payload_bytes(std::uint32_t elements) const {
     return exponent_bytes(elements) + elements * element_bytes();
   }
-  // The same for an aggregator's exact partial sum: lowest and highest code of each block, then
-  // 64-bit lanes; with specials, two bit sets after them.
+  // The bytes before and after the lanes of an aggregator's exact partial sum. It has the lowest
+  // and the highest code of each block, then 64-bit lanes, and with specials two bit sets after
+  // them.
   constexpr std::uint32_t partial_exponent_bytes(std::uint32_t elements) const {
     return (2 * block_count(elements) * exponent_code_bytes() + 7) & ~7U;
   }
@@ -123,24 +125,24 @@ constexpr std::uint32_t ceil_log2(std::uint32_t value) {
   return bits;
 }
 
-// How far apart two ranks' exponents of one block may lie for their sum to be exact in a 64-bit
-// lane: |mantissa| < 2^(top+1), moved up by at most this, over `world` ranks stays within 2^63
-//
+// Returns how far apart two ranks' exponents of one block may lie so that their sum is exact in a
+// 64-bit lane. A mantissa is below 2^(top+1) and is shifted up by at most this, so that the sum
+// over `world` ranks stays within 2^63.
 constexpr std::int32_t exponent_spread_max(ElementLayout layout, std::uint32_t world) {
   return 63 - (layout.mantissa_top_bit() + 1) - static_cast<std::int32_t>(ceil_log2(world));
 }
 
 struct ChunkLimits {
-  std::uint32_t datagram_bytes_max = 0;              // UDP payload the path carries
+  std::uint32_t datagram_bytes_max = 0;              // the UDP payload that the path carries
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // the smallest limit of any plane in the job
-  bool tree = false;    // some aggregator has a parent, so partial sums must fit too
+  bool tree = false;    // some aggregator has a parent, so partial sums must fit as well
   bool tagged = false;  // datagrams carry a keyed tag
 };
 
-// The job's elements per chunk for one layout: as many whole blocks as fit.
+// Returns the job's elements per chunk for one layout: as many whole granules as fit.
 std::uint32_t chunk_elements(ElementLayout layout, const ChunkLimits& limits);
 
-// Packets carry the numbers of the shared enumerations.
+// Packets carry the numbers of the shared enumerations.
 template <typename Enum>
 constexpr bool is_on_wire(Enum value, int number) {
   return static_cast<int>(value) == number;

@@ -47,7 +47,7 @@ TEST(Format, TooSmallAPathHoldsNothing) {
   EXPECT_EQ(chunk_elements(kBfp32, {.datagram_bytes_max = 100}), 0U);
 }
 
-// Against the definition: the greatest multiple of the layout's granule that fits.
+// Compares with the definition: the largest multiple of the layout's granule that fits.
 void expect_largest(ElementLayout layout, std::uint32_t elements_max, bool is_tree) {
   const bool has_blocks =
       layout.is_block_float() || (is_float(layout.dtype) && layout.format == WireFormat::i32);
@@ -82,7 +82,7 @@ TEST(Format, ChunksAreTheLargestThatFit) {  // R-021
   }
 }
 
-TEST(Format, ExponentsCostATenthOfAByteLess) {  // the 4.04, 2.04 and 1.04 bytes
+TEST(Format, ExponentsCostATenthOfAByteLess) {  // 4.04, 2.04 and 1.04 bytes
   const auto per_element = [](ElementLayout layout, std::uint32_t elements) {
     return layout.payload_bytes(elements) / static_cast<double>(elements);
   };
@@ -105,7 +105,7 @@ TEST(Format, CodesCoverEveryFloat) {  // R-027
   EXPECT_EQ(kBfp32.unit_exponent(1), -149);
   EXPECT_EQ(kBfp16.unit_exponent(1), -133);
   EXPECT_EQ(kBfp8.unit_exponent(1), -125);
-  // 256 ranks of the largest f32 sum to less than 2^136.
+  // The largest f32 of 256 ranks sum to less than 2^136.
   EXPECT_EQ(kBfp32.unit_exponent(kBfp32.exponent_code_max()), 135 - 30);
   EXPECT_LT(kF64.unit_exponent(1), -1074);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How calls that cannot succeed end at each worker: whom and what a failure names.
+// How calls that cannot succeed end at each worker, and what the failure names.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -80,8 +80,8 @@ TEST(Machines, DeadlineNamesTheMissingRank) {
   EXPECT_FALSE(star.worker(0).submit(star.now(), sum_of(a)).has_value());
 }
 
-// Rank 1 has made no call, rank 2 only the first of two: each deadline names whom its own call
-// waits for, whatever was heard of the other call last.
+// Rank 1 has made no call, and rank 2 only the first of two. Each deadline names the ranks that its
+// own call waits for, whatever the worker last heard about the other call.
 TEST(Machines, DeadlineNamesTheRanksOfItsOwnCall) {
   for (const bool first_is_late : {true, false}) {
     Star star(3, 0.0, 5);
@@ -128,7 +128,7 @@ TEST(Machines, ADifferentRootIsCalledThatAtEveryRank) {
     const std::optional<Failure>& failure = star.worker(rank).failure();
     ASSERT_TRUE(failure.has_value()) << rank;
     EXPECT_STREQ(failure->field, "root") << rank;
-    // Rank 2 has made no such call: it cannot tell sizes from roots.
+    // Rank 2 has made no such call, so it cannot tell sizes from roots.
     EXPECT_EQ(failure->values_known, rank != 2);
     if (!failure->values_known) continue;
     EXPECT_EQ(failure->rank_value, failure->rank == 1 ? 2 : 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers and aggregators together on a scripted, lossy wire: the smallest whole. Wider mixes of
-// faults are the simulator's, all interleavings the exhaustive search's.
+// Workers and an aggregator together on a scripted, lossy wire, as the smallest complete system.
+// The simulator covers wider mixes of faults, and the exhaustive search covers all interleavings.
 #include <cstring>
 #include <deque>
 #include <vector>
@@ -72,7 +72,8 @@ TEST_P(StarSum, WhatHasItsSizeLaterKeepsItsPlaceInTheOrderOfCalls) {
       if (rank < 2) star.worker(rank).set_size(ids[2 * rank + 1], 0);
       submit(rank, small[rank], false);
     }
-    // The small ones, and those of two ranks that know that they have nothing to sum.
+    // The small tensors are done, and the empty ones of two ranks, which know that they have
+    // nothing to sum.
     ASSERT_TRUE(star.run([&] { return star.events().size() == kWorld + 2; })) << "seed " << seed;
     EXPECT_FALSE(star.run([&] { return star.events().size() > kWorld + 2; }, base::seconds(3)))
         << "what comes behind a size that is not known has to wait";
@@ -96,7 +97,7 @@ TEST_P(StarSum, WhatHasItsSizeLaterKeepsItsPlaceInTheOrderOfCalls) {
 
 INSTANTIATE_TEST_SUITE_P(Loss, StarSum, ::testing::Values(0.0, 0.01, 0.1, 0.3));
 
-// A worker of one rank whose aggregator answers each round after a millisecond.
+// A worker in a job of one rank, whose aggregator answers each round after a millisecond.
 class Echo {
  public:
   static constexpr base::Duration kRoundTrip = base::milliseconds(1);
@@ -106,7 +107,7 @@ class Echo {
   Worker& worker() { return worker_; }
   Instant now() const { return now_; }
 
-  // Sends all that may be sent, and takes the first `taken` answers.
+  // Sends everything that may be sent, and takes the first `taken` answers.
   void round(std::size_t taken) {
     std::vector<std::byte> out(1472);
     while (const auto transmit = worker_.poll_transmit(now_, out)) {
@@ -169,7 +170,7 @@ TEST(Machines, AWorkerIsPatientOnlyInTheMiddleOfALargeTensor) {
   EXPECT_GT(echo.worker().in_flight(), 0U);
 }
 
-// What has no elements needs no codec, and has a place all the same.
+// A tensor without elements needs no codec, but still has its place in the order of calls.
 TEST(Machines, AWorkerExpectsNothingOfATensorWithoutElements) {
   Echo echo;
   std::vector<std::int32_t> tensor(8);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks for memory before it is needed. A chunk of a tensor is too short for a processor to guess
-// what comes after, and waiting for its first lines took as long as all else that is done with it.
-// Asking never faults, so that any address and length may be asked for.
+// Prefetches memory before it is needed. A chunk of a tensor is too short for the processor's own
+// prefetcher, and waiting for its first lines took as long as all other work on the chunk. A
+// prefetch never faults, so any address and length are allowed.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace infold::core {
 
-// More would drive out what is in use.
+// Prefetching more would evict cache lines that are in use.
 constexpr std::size_t kNearBytesMax = 2048;
 
 inline void bring_near(const std::byte* first, std::size_t bytes) {

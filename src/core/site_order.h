@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A number that stands for a job's sites, their order and weights: ranks compare it before they
+// Hashes a job's sites, with their order and weights, into a number that ranks compare before they
 // send (spec J-022).
 #pragma once
 

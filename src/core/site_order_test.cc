@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The numbers that spec/joining.md gives as examples: other implementations have them from there.
+// The hash must give the examples in spec/joining.md, which other implementations rely on.
 #include "core/site_order.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers around one aggregator, on a scripted wire that loses packets.
+// Workers around one aggregator on a scripted wire that loses packets.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ inline void decode_i32(void*, std::byte* tensor, ChunkRange range,
 
 inline constexpr TensorCodec kI32Codec = {4, encode_i32, decode_i32};
 
-// One aggregator, a few workers, a wire that loses packets by a seed and delays none.
+// One aggregator, a few workers, and a wire that loses packets at random from a seed and does not
+// delay any.
 class Star {
  public:
   Star(std::uint16_t world, double loss, std::uint64_t seed, bool brief_results = false)
@@ -57,7 +58,8 @@ class Star {
   Aggregator& aggregator() { return *aggregator_; }
   const std::vector<Event>& events() const { return events_; }
 
-  // Moves time to the next deadline until `done` or the limit; returns whether it was done.
+  // Moves time from deadline to deadline until `done` or the limit. Returns whether `done` was
+  // reached.
   template <typename Done>
   bool run(Done done, base::Duration limit = base::seconds(60)) {
     const base::Instant end = now_ + limit;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The striping pattern: at each place the site with the most credit takes the chunk, where every
-// site earns its weight per place and the taker pays for all (smooth weighted round robin).
+// The striping pattern is smooth weighted round robin. At each place every site earns its weight as
+// credit, and the site with the most credit takes the chunk and pays the sum of the weights.
 #include "core/stripe.h"
 
 #include <algorithm>

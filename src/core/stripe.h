@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which site sums which chunk of a stream: a fixed pattern that gives each site its
-// weight's share, as evenly spread as can be, and runs on over tensors. Every worker computes the
-// same pattern from the same weights; nothing is agreed at run time.
+// Decides which site sums which chunk of a stream. A fixed pattern gives each site the
+// share of its weight, spread as evenly as possible, and continues from tensor to tensor. Every
+// worker computes the same pattern from the same weights, so nothing has to be agreed at run time.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class Stripe {
   // Requires: 1 to 64 weights, each 1 to 64.
   explicit Stripe(std::span<const std::uint16_t> weights);
 
-  // Walks the chunks of one site in order. Stepping takes no division, which would cost as much
-  // as a packet's header.
+  // Walks the chunks of one site in order. Stepping avoids a division, which would cost as much as
+  // reading a packet's header.
   struct Cursor {
     std::uint64_t period_start = 0;
     std::uint32_t turn = 0;
@@ -37,7 +37,7 @@ class Stripe {
     cursor.period_start += period_;
   }
 
-  // Which site a chunk belongs to, and how many of that site's chunks come before it. A division.
+  // Finds the site of a chunk, and how many of that site's chunks come before it. Takes a division.
   struct Place {
     std::uint32_t site = 0;
     std::uint64_t before = 0;
@@ -46,13 +46,14 @@ class Stripe {
   std::uint64_t count_before(std::uint32_t site, const Cursor& cursor) const {
     return cursor.period_start / period_ * turns_[site].size() + cursor.turn;
   }
-  // How many of a site's chunks come before this one, whose site may be another. A division.
+  // Returns how many of a site's chunks come before this chunk, which may belong to another site.
+  // Takes a division.
   std::uint64_t count_before(std::uint32_t site, std::uint64_t chunk) const;
 
  private:
   std::uint64_t period_ = 0;
-  std::vector<std::vector<std::uint16_t>> turns_;  // of each site: its places in the pattern
-  std::vector<Place> places_;                      // the inverse: of each place in the pattern
+  std::vector<std::vector<std::uint16_t>> turns_;  // for each site: its places in the pattern
+  std::vector<Place> places_;                      // the inverse: for each place in the pattern
 };
 
 }  // namespace infold::core

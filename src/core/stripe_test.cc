@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Striping gives every chunk to exactly one site, and each site its share.
+// Striping gives every chunk to exactly one site, and gives each site its share.
 #include "core/stripe.h"
 
 #include <array>

@@ -65,7 +65,7 @@ TEST(MemoryEndpoint, MayBeConnectedToItself) {
 TEST(MemoryEndpoint, DropsWhenFullAndWhatIsTooLong) {
   MemoryEndpoint a({});
   MemoryEndpoint b({.datagram_bytes_max = 3, .queue_datagrams = 2});
-  const Peer to_b = MemoryEndpoint::connect(a, b).first;
+  const Neighbour to_b = MemoryEndpoint::connect(a, b).first;
   a.send(to_b, bytes_of("long"));
   for (const char* text : {"1", "2", "3"}) a.send(to_b, bytes_of(text));
   EXPECT_EQ(receive_all(b), (std::vector<std::string>{"1", "2"}));
@@ -76,7 +76,7 @@ TEST(MemoryEndpoint, DropsWhenFullAndWhatIsTooLong) {
 TEST(MemoryEndpoint, ABatchStaysValidUntilTheNextReceive) {
   MemoryEndpoint a({});
   MemoryEndpoint b({.queue_datagrams = 2});
-  const Peer to_b = MemoryEndpoint::connect(a, b).first;
+  const Neighbour to_b = MemoryEndpoint::connect(a, b).first;
   a.send(to_b, bytes_of("kept"));
   const auto batch = b.receive();
   a.send(to_b, bytes_of("next"));
@@ -88,12 +88,12 @@ TEST(MemoryEndpoint, ABatchStaysValidUntilTheNextReceive) {
 TEST(MemoryEndpoint, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
   MemoryEndpoint a({});
   MemoryEndpoint b({});
-  const Peer to_b = MemoryEndpoint::connect(a, b).first;
+  const Neighbour to_b = MemoryEndpoint::connect(a, b).first;
   const base::Instant deadline = monotonic_now() + base::milliseconds(2);
   b.wait(deadline);
   EXPECT_GE(monotonic_now(), deadline);
 
-  b.wake();  // before the wait
+  b.wake();  // wakes the wait that follows
   b.wait(base::Instant::never());
 
   std::thread sender([&] { a.send(to_b, bytes_of("x")); });
@@ -104,7 +104,7 @@ TEST(MemoryEndpoint, WaitEndsAtTheDeadlineByADatagramOrAWakeUp) {
 
 TEST(MemoryEndpoint, SendingToAnEndpointThatIsGoneIsAllowed) {
   MemoryEndpoint a({});
-  Peer to_b{};
+  Neighbour to_b{};
   {
     MemoryEndpoint b({});
     to_b = MemoryEndpoint::connect(a, b).first;
@@ -127,7 +127,7 @@ struct LossyPair {
 
   MemoryEndpoint target{{.queue_datagrams = 10'000}};
   std::unique_ptr<LossyEndpoint> source;
-  Peer to_target{};
+  Neighbour to_target{};
 };
 
 TEST(LossyEndpoint, LosesAboutWhatItIsTold) {
@@ -153,12 +153,12 @@ TEST(LossyEndpoint, DuplicatesAndReordersWithoutLosing) {
   EXPECT_GE(numbers.size(), 2000U - 8);  // the last few may still be held
 }
 
-// A whole batch may be lost, so more may follow an empty batch.
+// The endpoint may lose a whole batch, so an empty batch does not mean that nothing is left.
 TEST(LossyEndpoint, LosesWhatArrivesWhereTheOtherEndCannot) {
   MemoryEndpoint source({.queue_datagrams = 10'000});
   auto endpoint =
       std::make_unique<MemoryEndpoint>(MemoryEndpointOptions{.queue_datagrams = 10'000});
-  const Peer to_target = MemoryEndpoint::connect(source, *endpoint).first;
+  const Neighbour to_target = MemoryEndpoint::connect(source, *endpoint).first;
   LossyEndpoint target(std::move(endpoint), {.seed = 4, .loss_of_received = 0.3});
   for (int i = 0; i < 2000; ++i) source.send(to_target, bytes_of(std::to_string(i)));
   std::size_t kept = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An endpoint that passes every call on to another one. A class that changes some of the calls
-// derives from it.
+// An endpoint that forwards every call to another one, except send_apart(), which it does not
+// offer. A class that changes some of the calls derives from it.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class ForwardingEndpoint : public Endpoint {
       : endpoint_(std::move(endpoint)) {}
 
   std::span<std::byte> place() override { return endpoint_->place(); }
-  void send(Peer to, std::span<const std::byte> datagram) override {
+  void send(Neighbour to, std::span<const std::byte> datagram) override {
     endpoint_->send(to, datagram);
   }
   void flush() override { endpoint_->flush(); }
@@ -26,7 +26,9 @@ class ForwardingEndpoint : public Endpoint {
   std::optional<std::size_t> served() const override { return endpoint_->served(); }
   void wait(base::Instant deadline) override { endpoint_->wait(deadline); }
   void wake() override { endpoint_->wake(); }
-  std::optional<NarrowPeer> narrow_peer() const override { return endpoint_->narrow_peer(); }
+  std::optional<NarrowNeighbour> narrow_neighbour() const override {
+    return endpoint_->narrow_neighbour();
+  }
   EndpointCounters counters() const override { return endpoint_->counters(); }
 
  private:

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory and network are read first in turn, so neither starves the other.
+// receive() alternates between reading the memory first and the network first, so that neither
+// starves the other.
 #include "io/host_endpoint.h"
 
 namespace infold::io {
 
-void HostEndpoint::send(Peer to, std::span<const std::byte> datagram) {
-  const auto peer = static_cast<std::size_t>(to);
-  if (peer < memory_->peer_count()) {
+void HostEndpoint::send(Neighbour to, std::span<const std::byte> datagram) {
+  const auto neighbour = static_cast<std::size_t>(to);
+  if (neighbour < memory_->neighbour_count()) {
     memory_->send(to, datagram);
   } else {
-    network_->send(Peer{static_cast<std::uint32_t>(peer - memory_->peer_count())}, datagram);
+    network_->send(Neighbour{static_cast<std::uint32_t>(neighbour - memory_->neighbour_count())},
+                   datagram);
   }
 }
 
@@ -29,8 +31,8 @@ std::span<const Received> HostEndpoint::receive() {
 std::span<const Received> HostEndpoint::receive_network() {
   arrived_.clear();
   for (const Received& each : network_->receive()) {
-    const std::size_t peer = static_cast<std::size_t>(each.from) + memory_->peer_count();
-    arrived_.push_back({Peer{static_cast<std::uint32_t>(peer)}, each.datagram});
+    const std::size_t neighbour = static_cast<std::size_t>(each.from) + memory_->neighbour_count();
+    arrived_.push_back({Neighbour{static_cast<std::uint32_t>(neighbour)}, each.datagram});
   }
   return arrived_;
 }
@@ -41,11 +43,12 @@ void HostEndpoint::wait(base::Instant deadline) {
   memory_->wait_beside(deadline, &network);
 }
 
-std::optional<NarrowPeer> HostEndpoint::narrow_peer() const {
-  std::optional<NarrowPeer> narrow = network_->narrow_peer();
+std::optional<NarrowNeighbour> HostEndpoint::narrow_neighbour() const {
+  std::optional<NarrowNeighbour> narrow = network_->narrow_neighbour();
   if (narrow) {
-    const std::size_t peer = static_cast<std::size_t>(narrow->peer) + memory_->peer_count();
-    narrow->peer = Peer{static_cast<std::uint32_t>(peer)};
+    const std::size_t neighbour =
+        static_cast<std::size_t>(narrow->neighbour) + memory_->neighbour_count();
+    narrow->neighbour = Neighbour{static_cast<std::uint32_t>(neighbour)};
   }
   return narrow;
 }

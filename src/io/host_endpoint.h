@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The endpoint of a host leader: shared memory to the host's ranks, and a UDP socket to the
-// network. The ranks are the first peers, in the order of the memory's links. Those of UDP follow.
+// The endpoint of a host leader, which reaches the host's ranks through shared memory and the
+// network through a UDP socket. The ranks are its first neighbours, in the order of the memory's
+// links. The neighbours of the UDP endpoint follow.
 #pragma once
 
 #include <memory>
@@ -16,13 +17,13 @@ class HostEndpoint final : public Endpoint {
   HostEndpoint(std::unique_ptr<SharedMemoryEndpoint> memory, std::unique_ptr<UdpEndpoint> network)
       : memory_(std::move(memory)), network_(std::move(network)) {}
 
-  void send(Peer to, std::span<const std::byte> datagram) override;
+  void send(Neighbour to, std::span<const std::byte> datagram) override;
   void flush() override;
   bool is_blocked() const override { return memory_->is_blocked() || network_->is_blocked(); }
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override;
   void wake() override { memory_->wake(); }
-  std::optional<NarrowPeer> narrow_peer() const override;
+  std::optional<NarrowNeighbour> narrow_neighbour() const override;
   EndpointCounters counters() const override;
 
  private:
@@ -30,8 +31,8 @@ class HostEndpoint final : public Endpoint {
 
   std::unique_ptr<SharedMemoryEndpoint> memory_;
   std::unique_ptr<UdpEndpoint> network_;
-  bool reads_network_ = false;     // the network was read first last time
-  std::vector<Received> arrived_;  // from the network, with this endpoint's peers
+  bool reads_network_ = false;     // receive() last read the network first
+  std::vector<Received> arrived_;  // from the network, with this endpoint's neighbour numbers
 };
 
 }  // namespace infold::io

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// send() loses, holds or sends a datagram, and may send it twice. Then it sends the held datagrams
-// that are due.
+// send() drops the datagram, holds it back, or sends it once or twice. Then it sends the datagrams
+// it held back that are now due.
 #include "io/lossy_endpoint.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ LossyEndpoint::LossyEndpoint(std::unique_ptr<Endpoint> endpoint, const LossyOpti
       prng_(options.seed),
       receive_prng_(base::mix64(options.seed + 1)) {}
 
-void LossyEndpoint::send(Peer to, std::span<const std::byte> datagram) {
+void LossyEndpoint::send(Neighbour to, std::span<const std::byte> datagram) {
   ++counters_.sent;
   if (prng_.chance(options_.loss)) {
     ++counters_.lost;
@@ -31,11 +31,11 @@ void LossyEndpoint::send(Peer to, std::span<const std::byte> datagram) {
   release_due();
 }
 
-bool LossyEndpoint::hold(Peer to, std::span<const std::byte> datagram) {
+bool LossyEndpoint::hold(Neighbour to, std::span<const std::byte> datagram) {
   const auto place = std::find_if(held_.begin(), held_.end(),
                                   [](const Held& held) { return held.sends_left == 0; });
   if (place == held_.end()) return false;
-  // release_due() counts this send too.
+  // One more, because release_due() also counts this send.
   place->sends_left = 2 + static_cast<std::uint32_t>(prng_.below(held_.size()));
   place->to = to;
   place->datagram.assign(datagram.begin(), datagram.end());

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A queue is a circular buffer of datagrams. Senders copy datagrams into it under a mutex. The
-// receiver reads a batch in place. The next receive() frees the batch's places.
+// receiver reads a batch in place, and the next receive() frees the places of that batch.
 #include "io/memory_endpoint.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
 #include "base/check.h"
+#include "base/mutex.h"
 
 namespace infold::io {
 namespace {
 
-// Large enough that the mutex is cheap for each datagram. Small enough that the first packets of a
-// burst are answered before the last arrive.
+// Large enough to spread the cost of the mutex over many datagrams, but small enough that the first
+// packets of a burst are answered before the last ones arrive.
 constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
@@ -31,12 +30,12 @@ class MemoryEndpoint::Queue {
     CHECK_THAT(options.queue_datagrams, >=, 1);
   }
 
-  // False: dropped.
-  bool push(Peer from, std::span<const std::byte> datagram) {
+  // Returns false if the datagram was dropped.
+  bool push(Neighbour from, std::span<const std::byte> datagram) {
     if (datagram.size() > stride_) return false;
     bool receiver_sleeps = false;
     {
-      const std::lock_guard lock(mutex_);
+      const base::MutexLock lock(mutex_);
       if (count_ == places_.size()) return false;
       const std::size_t place = (first_ + count_) % places_.size();
       std::copy(datagram.begin(), datagram.end(), bytes_at(place));
@@ -49,7 +48,7 @@ class MemoryEndpoint::Queue {
   }
 
   std::span<const Received> take_batch() {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     first_ = (first_ + lent_) % places_.size();
     count_ -= lent_;
     lent_ = std::min(count_, kBatchMax);
@@ -61,11 +60,11 @@ class MemoryEndpoint::Queue {
   }
 
   void wait(base::Instant deadline) {
-    std::unique_lock lock(mutex_);
+    base::MutexLock lock(mutex_);
     sleeps_ = true;
-    const auto ready = [this] { return woken_ || count_ > lent_; };
+    const auto ready = [this]() REQUIRES(mutex_) { return woken_ || count_ > lent_; };
     if (deadline == base::Instant::never()) {
-      readiness_.wait(lock, ready);
+      while (!ready()) readiness_.wait(lock);
     } else {
       const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.ns)};
       readiness_.wait_until(lock, until, ready);
@@ -76,7 +75,7 @@ class MemoryEndpoint::Queue {
 
   void wake() {
     {
-      const std::lock_guard lock(mutex_);
+      const base::MutexLock lock(mutex_);
       woken_ = true;
     }
     readiness_.notify_one();
@@ -84,22 +83,22 @@ class MemoryEndpoint::Queue {
 
  private:
   struct Place {
-    Peer from{};
+    Neighbour from{};
     std::size_t bytes = 0;
   };
 
   std::byte* bytes_at(std::size_t place) const { return bytes_.get() + place * stride_; }
 
   const std::size_t stride_;
-  std::mutex mutex_;
-  std::condition_variable readiness_;
-  std::vector<Place> places_;
+  base::Mutex mutex_;
+  base::ConditionVariable readiness_;
+  std::vector<Place> places_ GUARDED_BY(mutex_);
   std::unique_ptr<std::byte[]> bytes_;
-  std::size_t first_ = 0;  // the oldest
-  std::size_t count_ = 0;  // with the lent ones
-  std::size_t lent_ = 0;   // the first ones, which the receiver reads
-  bool sleeps_ = false;
-  bool woken_ = false;
+  std::size_t first_ GUARDED_BY(mutex_) = 0;  // the oldest datagram's place
+  std::size_t count_ GUARDED_BY(mutex_) = 0;  // includes the lent ones
+  std::size_t lent_ GUARDED_BY(mutex_) = 0;   // how many of the oldest the receiver is reading
+  bool sleeps_ GUARDED_BY(mutex_) = false;
+  bool woken_ GUARDED_BY(mutex_) = false;
   std::array<Received, kBatchMax> batch_;
 };
 
@@ -108,16 +107,17 @@ MemoryEndpoint::MemoryEndpoint(const MemoryEndpointOptions& options)
 
 MemoryEndpoint::~MemoryEndpoint() = default;
 
-std::pair<Peer, Peer> MemoryEndpoint::connect(MemoryEndpoint& first, MemoryEndpoint& second) {
-  const auto number_of_second = static_cast<Peer>(first.links_.size());
+std::pair<Neighbour, Neighbour> MemoryEndpoint::connect(MemoryEndpoint& first,
+                                                        MemoryEndpoint& second) {
+  const auto number_of_second = static_cast<Neighbour>(first.links_.size());
   first.links_.push_back({second.queue_, {}});
-  const auto number_of_first = static_cast<Peer>(second.links_.size());
+  const auto number_of_first = static_cast<Neighbour>(second.links_.size());
   second.links_.push_back({first.queue_, number_of_second});
   first.links_[static_cast<std::size_t>(number_of_second)].own_number = number_of_first;
   return {number_of_second, number_of_first};
 }
 
-void MemoryEndpoint::send(Peer to, std::span<const std::byte> datagram) {
+void MemoryEndpoint::send(Neighbour to, std::span<const std::byte> datagram) {
   CHECK_THAT(static_cast<std::size_t>(to), <, links_.size());
   const Link& link = links_[static_cast<std::size_t>(to)];
   ++counters_.sent;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network inside the process. Each endpoint has one bounded queue for all its peers, as a socket
-// has, and drops datagrams when the queue is full. A queue allocates its memory at its
-// construction. The kernel provides pages at the first write.
+// A network inside the process. Like a socket, each endpoint has one bounded queue for all its
+// neighbours, and drops datagrams when the queue is full. A queue allocates its memory when it is
+// constructed, but the kernel provides the pages only when they are first written.
 //
 // Call connect() before any traffic. An endpoint may be connected to itself. Endpoints may be
-// destroyed in any order while no other endpoint sends.
+// destroyed in any order, as long as none of the others is sending.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 namespace infold::io {
 
 struct MemoryEndpointOptions {
-  std::size_t datagram_bytes_max = 1472;  // longer ones are dropped, as beyond an MTU
+  std::size_t datagram_bytes_max = 1472;  // longer datagrams are dropped, as by a path's MTU
   std::size_t queue_datagrams = 1024;     // at least 1
 };
 
@@ -28,10 +28,11 @@ class MemoryEndpoint final : public Endpoint {
   MemoryEndpoint(const MemoryEndpoint&) = delete;
   MemoryEndpoint& operator=(const MemoryEndpoint&) = delete;
 
-  // Connects the two. Returns the number of the second at the first, and the reverse.
-  static std::pair<Peer, Peer> connect(MemoryEndpoint& first, MemoryEndpoint& second);
+  // Connects the two. Returns the second endpoint's number at the first, then the first's number at
+  // the second.
+  static std::pair<Neighbour, Neighbour> connect(MemoryEndpoint& first, MemoryEndpoint& second);
 
-  void send(Peer to, std::span<const std::byte> datagram) override;
+  void send(Neighbour to, std::span<const std::byte> datagram) override;
   void flush() override {}
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override;
@@ -41,8 +42,8 @@ class MemoryEndpoint final : public Endpoint {
  private:
   class Queue;
   struct Link {
-    std::shared_ptr<Queue> queue;  // the peer's; the peer may be destroyed
-    Peer own_number{};             // of this endpoint at the peer
+    std::shared_ptr<Queue> queue;  // the neighbour's queue, which may outlive the neighbour
+    Neighbour own_number{};        // this endpoint's number at the neighbour
   };
 
   std::shared_ptr<Queue> queue_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An aggregator keeps lanes as narrow as it can, and no answer shows it. The test compares answers,
-// byte for byte, with a model that adds all contributions at the end in 64-bit lanes. Exponents lie
-// just within and just beyond what lanes of each width hold, in any order.
+// An aggregator keeps lanes as narrow as it can, but its answers must not depend on that. The test
+// compares answers, byte for byte, with a model that adds all contributions at the end in 64-bit
+// lanes. Exponents come in any order, and lie just within and just beyond what lanes of each width
+// hold.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -33,8 +34,8 @@ struct Case {
   std::uint32_t blocks() const { return layout.block_count(elements); }
 };
 
-// One worker's contribution: its blocks' codes, its numbers, and which elements are infinities and
-// NaN.
+// One worker's contribution: the codes of its blocks, its numbers, and which elements are
+// infinities or NaN.
 struct Contribution {
   Kind kind = Kind::add;
   std::vector<std::uint16_t> low;
@@ -54,7 +55,7 @@ void set_bit(std::byte* set, std::size_t bit) {
   set[bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
 }
 
-// The body of an ADD, PARTIAL or RESULT.
+// Returns the body of an ADD, PARTIAL or RESULT.
 Bytes body_of(const Case& test, const Contribution& from) {
   const ElementLayout layout = test.layout;
   const bool is_partial = from.kind == Kind::partial;
@@ -102,7 +103,7 @@ Header header_of(const Case& test, std::uint16_t worker, std::uint32_t round,
   return header;
 }
 
-// The sum of all contributions, as a partial sum would carry it. Its kind is overrange where the
+// Returns the sum of all contributions in the form of a partial sum. Its kind is overrange if the
 // sum would not be exact.
 Contribution model_sum(const Case& test, const std::vector<Contribution>& all) {
   Contribution sum = {Kind::partial, {}, {}, {}, {}, {}, false};
@@ -171,13 +172,13 @@ Answer model_answer(const Case& test, const std::vector<Contribution>& all) {
   return {Kind::result, sum.has_specials, body_of(test, sum)};
 }
 
-// The spread of exponents that lanes of one width hold exactly (R-033, for the width).
+// Returns the spread of exponents for which lanes of this width are exact.
 std::int32_t spread_of(const Case& test, std::uint32_t lane_bits) {
   return core::exponent_spread_max(test.layout, test.workers) - 64 +
          static_cast<std::int32_t>(lane_bits);
 }
 
-// Codes lie at most `reach` below `top`.
+// Draws a contribution whose codes lie at most `reach` below `top`.
 Contribution draw(const Case& test, std::int32_t top, std::int32_t reach, base::Prng& prng) {
   Contribution one;
   one.kind = prng.below(24) == 0 ? Kind::partial : Kind::add;
@@ -194,8 +195,8 @@ Contribution draw(const Case& test, std::int32_t top, std::int32_t reach, base::
     one.low.push_back(static_cast<std::uint16_t>(code));
   }
   one.high = one.low;
-  // Most contributions hold only the largest magnitude that a packet can hold. Their sum fills
-  // lanes to the last bit.
+  // Most contributions have only the largest magnitude that a packet can carry, so that their sum
+  // fills lanes to the last bit.
   const std::int64_t extreme = -test.layout.mantissa_limit() - 2;
   const bool is_extreme = !one.has_specials && prng.below(4) != 0;
   for (std::size_t i = 0; i < test.elements; ++i) {
@@ -244,7 +245,7 @@ void expect_as_modelled(const KernelSet& set, const Case& test, base::Prng& prng
                            expected.body.end()))
         << set.name << " reach " << reach << " workers " << test.workers;
     if (!test.has_parent) continue;
-    Contribution answer = all.back();  // the parent's answer may be any; it lets the slot go on
+    Contribution answer = all.back();  // any answer from the parent lets the slot continue
     answer.kind = Kind::result;
     answer.has_specials = false;
     aggregator.handle_datagram(

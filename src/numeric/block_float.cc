@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar loops of block floating point. Read them beside spec section 3.
+// The scalar loops of block floating point, to be read beside spec section 3.
 #include "numeric/block_float.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count)
   const auto magnitude = [tensor](std::uint32_t i) {
     return magnitude_bits<Format>(load<typename Format::Bits>(tensor, i));
   };
-  // Without a branch, so that compilers make vectors of this loop.
+  // This loop has no branch, so that compilers vectorise it.
   BlockMaximum<Format> result;
   for (std::uint32_t i = 0; i < count; ++i) result.finite = std::max(result.finite, magnitude(i));
   result.specials = result.finite >= Format::kInfinity;

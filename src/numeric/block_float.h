@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Block floating point, one block at a time. These scalar loops define the format (spec section 3).
-// Vector versions share the constants. A scalar codec runs these loops over a chunk's blocks. A
-// vector codec gives them every block that is not plain.
+// Block floating point, one block at a time. These scalar loops define the format (spec section 3),
+// and vector versions share the constants. A scalar codec runs these loops over a chunk's blocks. A
+// vector codec uses them for every block that is not plain.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ constexpr core::ElementLayout block_layout() {
   return {format, Format::kDtype};
 }
 
-// Added to a magnitude's bits. The addition carries into the exponent field exactly if the
-// significand would round above the mantissa's limit. The code is then one higher. A
-// significand no longer than the mantissa never rounds up.
+// Returns a constant to add to a magnitude's bits. The addition carries into the exponent field
+// exactly if the significand would round above the mantissa's limit, and the code is then one
+// higher. A significand that is not longer than the mantissa never rounds up.
 template <typename Format, typename Mantissa>
 constexpr typename Format::Bits code_carry() {
   const core::ElementLayout layout = block_layout<Format, Mantissa>();
@@ -47,7 +47,7 @@ BlockCode encode_block(const std::byte* tensor, std::uint32_t count, std::uint16
                        std::byte* mantissas);
 
 struct BlockScale {
-  std::uint32_t code = 0;  // as received, so any value of two bytes
+  std::uint32_t code = 0;  // as received, so any two-byte value
   std::uint32_t divisor = 1;
   bool specials = false;
 };
@@ -56,12 +56,13 @@ template <typename Format, typename Mantissa>
 void decode_block(std::byte* tensor, std::uint32_t count, BlockScale scale,
                   const std::byte* mantissas);
 
-// mantissa * 2^unit / divisor as a number of the format. The quotient is rounded once to double and
-// once to f32 (not for f64). The 16-bit types are rounded once more from f32.
+// Returns mantissa * 2^unit / divisor as a number of the format. The quotient is rounded once to
+// double and, except for f64, once to f32. The 16-bit types are rounded once more from f32.
 template <typename Format>
 typename Format::Bits scaled(std::int64_t mantissa, std::int32_t unit, std::uint32_t divisor);
 
-// The largest magnitude among finite elements, as bits. `specials` is true if others exist.
+// The bits of the largest magnitude among finite elements. `specials` is true if there are NaN or
+// infinities.
 template <typename Format>
 struct BlockMaximum {
   typename Format::Bits finite = 0;
@@ -70,8 +71,8 @@ struct BlockMaximum {
 template <typename Format>
 BlockMaximum<Format> block_maximum(const std::byte* tensor, std::uint32_t count);
 
-// The code of a block with this largest magnitude, at least `floor` unless that is 0.
-// Requires: finite and not zero.
+// Returns the code of a block whose largest magnitude this is, but at least `floor` unless
+// that is 0. Requires: `largest` is finite and not zero.
 template <typename Format, typename Mantissa>
 std::int32_t block_code(typename Format::Bits largest, std::uint16_t floor);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The promises of block floats, for every float type and mantissa, on the fastest kernels.
-// differential_test.cc tests that all other kernels write the same bytes. The oracle is long
+// Tests the promises of block floats, for every float type and mantissa, on the fastest kernels.
+// differential_test.cc tests that all other kernels write the same bytes. The oracle uses long
 // double, in which every value and unit here is exact.
 #include "numeric/block_float.h"
 
@@ -82,7 +82,7 @@ class BlockFloat : public testing::Test {
     return pack<Format>(unpack<F64>(std::bit_cast<std::uint64_t>(number)));
   }
 
-  // Finite numbers over the whole range. Exponents within a block differ by up to `spread`.
+  // Draws finite numbers over the whole range. Exponents within a block differ by up to `spread`.
   static std::vector<Bits> random_tensor(std::uint64_t seed, std::uint32_t elements,
                                          std::uint32_t spread) {
     base::Prng prng(seed);
@@ -177,7 +177,7 @@ TYPED_TEST(BlockFloat, SpecialsComeBackAndNeighboursAreUnchanged) {
   const auto plain = Kit::random_tensor(11, 2 * Kit::kBlock + 9, 5);
   for (std::uint32_t at = 0; at < plain.size(); ++at) {
     auto without = plain;
-    without[at] = 0;  // so the other elements decide the block's maximum
+    without[at] = 0;  // so that the other elements decide the block's maximum
     const auto expected = Kit::decode(Kit::encode(without));
     for (const auto special : {Kit::kQuiet, Kit::kPlus, Kit::kMinus}) {
       auto tensor = plain;
@@ -247,7 +247,7 @@ TYPED_TEST(BlockFloat, SubnormalsAndTheLargestNumbersAreValuesLikeOthers) {
   for (std::uint32_t i = 0; i < Kit::kBlock; ++i) {
     EXPECT_LE(std::abs(Kit::value(back[i]) - Kit::value(tensor[i])), unit / 2) << i;
   }
-  // The largest number may round up, and then infinity is nearest. With enough bits it stays.
+  // The largest number may round up to infinity, unless mantissas have enough bits for it.
   const bool holds = Kit::Format::kFractionBits <= Kit::kLayout.mantissa_top_bit();
   EXPECT_EQ(back[Kit::kBlock], holds ? Kit::Format::kInfinity - 1 : Kit::kPlus);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// clear() sets all given bytes to zero and no other, for any begin and end.
+// clear() sets all given bytes and no others to zero, for any begin and end.
 #include "numeric/clear.h"
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables of numeric kernels: tensors to and from the wire, and the aggregator's arithmetic.
-// Each kernel exists as scalar loops, which define the bits, and once for every vector instruction
-// set. All agree bit for bit on every input. Tables are constants: any thread may use them.
+// The tables of numeric kernels, which convert tensors to and from the wire and do the aggregator's
+// arithmetic. Each kernel exists as scalar loops, which define the bits, and once for every vector
+// instruction set. All versions agree bit for bit on every input. Tables are constants, so any
+// thread may use them.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +18,36 @@
 
 namespace infold::numeric {
 
-// Bit 15 of an agreed exponent code: some rank has a NaN or an infinity in the block.
+// Bit 15 of an agreed exponent code is set if some rank has a NaN or an infinity in the block
+//
 inline constexpr std::uint16_t kAgreedSpecial = 0x8000;
 // With more ranks a block with specials has fewer than four bits for its finite elements.
 inline constexpr std::uint32_t kAgreedWorldMax = 511;
 
 // Each lookup returns null if there is no such codec.
 //
-// Block floats: sum and average of the float types.
+// Block floats, for sum and average of the float types.
 using BlockCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
                                                       core::Reduction);
-// Elements that stay integers: sums and averages of integer types, minimum and maximum of all
+// Elements that travel as integers: sums and averages of integer types, minimum and maximum of all
 // types, and copies.
 using PlainCodecLookup = const core::TensorCodec* (*)(core::DataType, core::WireFormat,
                                                       core::Reduction, core::Collective);
-// Floats as 32-bit integers with agreed exponents, for planes that can only add. Sum and average of
-// the float types, for a world of 1 to kAgreedWorldMax ranks.
+// Floats as 32-bit integers with agreed exponents, for planes that can only add. This covers sum
+// and average of the float types, for a world of 1 to kAgreedWorldMax ranks.
 using AgreedCodecLookup = const core::TensorCodec* (*)(core::DataType, core::Reduction,
                                                        std::uint32_t world);
-// Writes the code that each block of a float tensor would have in bfp32. The ranks then agree on
-// the largest code. kAgreedSpecial is added if the block holds a NaN or infinity. Ranks must agree
-// on the two parts separately: the largest of the sums is not the sum of the largest. Writes
+// Writes the code that each block of a float tensor would have in bfp32, plus kAgreedSpecial if the
+// block holds a NaN or infinity. The ranks then agree on the largest code. They must agree on the
+// two parts separately, because the largest of the sums is not the sum of the largest. Writes
 // nothing for integers.
 using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::ChunkRange,
                             std::uint16_t* codes);
 
-// Sets the bit of each block of R-022 that holds an element other than zero, and clears the others.
-// The first block has the lowest bit of the first word. Returns true if a block of zeros holds a
-// negative zero. `cleared`, if not null, is memory as long as the tensor and apart from it. All of
-// it is set to zeros in the same pass, and stores bypass the caches as in numeric::clear().
+// Sets the bit of each block of R-022 that holds a nonzero element, and clears all other bits. The
+// first block has the lowest bit of the first word. Returns true if a block of zeros holds a
+// negative zero. `cleared`, if not null, is memory as long as the tensor that does not overlap it.
+// It is set to zeros in the same pass by stores that bypass the caches, as in numeric::clear().
 using FindPresence = bool (*)(core::DataType, const std::byte* tensor, std::uint64_t elements,
                               std::uint32_t* words, std::byte* cleared);
 
@@ -58,21 +60,21 @@ struct KernelSet {
   AgreedCodecLookup agreed_codec = nullptr;
   BlockCodes block_codes = nullptr;
   FindPresence find_presence = nullptr;
-  const DigitLoops* digits = nullptr;  // of the float types, by type
-  const CodeLoops* codes = nullptr;    // that compress a tensor
+  const DigitLoops* digits = nullptr;  // for the float types, by type
+  const CodeLoops* codes = nullptr;    // the loops that compress a tensor
 
-  // Null if the combination does not exist. Floats with agreed exponents are not here.
+  // Returns null if the combination does not exist. Floats with agreed exponents are not included.
   const core::TensorCodec* codec(core::DataType dtype, core::WireFormat format,
                                  core::Reduction reduction, core::Collective collective) const;
 };
 
-// The scalar loops, which define the bits.
+// Returns the scalar loops, which define the bits.
 const KernelSet& scalar_kernels();
-// The sets that this processor can run, the scalar one first and the fastest last.
+// Returns the sets that this processor can run, the scalar set first and the fastest last.
 std::span<const KernelSet> supported_kernels();
-// Null if this processor cannot run the set, or no set has this name.
+// Returns null if this processor cannot run the set, or no set has this name.
 const KernelSet* find_kernels(std::string_view name);
-// The fastest set.
+// Returns the fastest set.
 const KernelSet& kernels();
 
 inline const core::Arithmetic& arithmetic() { return *kernels().arithmetic; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one kernel of a set and the scalar kernel of the same place on the same input, and compares
-// all that they wrote. For the unit tests and the fuzzer. Bytes choose the kernel and its input.
-// The list of kernels comes from the tables' own types, so that no kernel can be left out.
+// Runs one kernel of a set and the corresponding scalar kernel on the same input, and compares
+// everything that they wrote. The unit tests and the fuzzer use it. Bytes choose the kernel and its
+// input. The list of kernels comes from the tables' own types, so that no kernel can be left out.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Differential {
                 "a kernel was added to the arithmetic: compare it here");
   static_assert(sizeof(DigitLoops) == 2 * sizeof(void*),
                 "a loop was added to the digits: compare it here");
-  // Two functions, and what the codec says of itself.
+  // Two functions, and the facts about the codec.
   static_assert(sizeof(core::TensorCodec) == 4 * sizeof(void*),
                 "a function was added to the codecs: compare it here");
   // codes/code_loops_test.cc compares the table of codes.
@@ -56,7 +56,7 @@ class Differential {
 
   Differential(const KernelSet& set, InputBytes input) : set_(set), input_(input) {}
 
-  // Returns an empty text if both agree, else the difference.
+  // Returns an empty text if both agree, and otherwise the difference.
   std::string compare(std::uint32_t kernel) {
     if (kernel < kCombines) return compare_combine(kernel);
     kernel -= kCombines;
@@ -186,7 +186,8 @@ class Differential {
     return verdict(differs.empty(), differs);
   }
 
-  // A block's lanes are of one size, and blocks of all sizes appear. In some blocks lanes are ties.
+  // Lanes of a block have similar magnitudes, and blocks of all magnitudes occur. In some blocks
+  // lanes are ties.
   void fill_lanes(const std::vector<std::uint16_t>& lane_codes, std::uint32_t block_elements,
                   std::uint32_t lane_bytes, std::uint32_t count, std::byte* lanes) {
     const int bits = static_cast<int>(8 * lane_bytes);
@@ -203,7 +204,8 @@ class Differential {
     }
   }
 
-  // A decoder cannot return a lane code above the largest code, so the test uses none.
+  // A decoder cannot return a lane code above the largest code, so the test does not use such
+  // codes.
   std::string compare_encode(std::uint32_t kernel) {
     const std::uint32_t width = kernel % 3;
     const std::uint32_t lane_bytes = 2U << kernel / 3;
@@ -240,7 +242,7 @@ class Differential {
                    "encode " + std::to_string(kernel));
   }
 
-  // Elements whose magnitudes resemble those of tensors, or random bits.
+  // Fills the tensor with magnitudes like those of real tensors, or with random bits.
   void fill_tensor(core::DataType dtype, std::byte* tensor, std::uint32_t elements) {
     const std::uint32_t bytes = element_bytes(dtype);
     fill(tensor, std::size_t{elements} * bytes);
@@ -249,7 +251,7 @@ class Differential {
                                         : dtype == core::DataType::f16 ? 5
                                                                        : 8;
     const std::uint32_t fraction_bits = 8 * bytes - 1 - exponent_bits;
-    // In tensors all blocks of a batch are often plain. By chance they would rarely be.
+    // In real tensors all blocks of a batch are often plain, which would rarely happen by chance.
     const std::uint32_t kind_first = input_.below(2) == 0 ? 4 : 0;
     std::uint64_t base = 0;
     std::uint32_t kind = 0;
@@ -400,7 +402,7 @@ class Differential {
         name(layout) + " presence");
   }
 
-  // Slices at, beside and far from the bits that elements have.
+  // The slices lie at, beside and far from the bits that elements have.
   std::string compare_digits(core::DataType dtype) {
     const std::uint32_t count = input_.below(kElementsMax);
     Buffer tensor(std::size_t{count} * element_bytes(dtype), input_.below(8));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact sums by one kernel set and by the scalar loops, over the same drawn contributions: they
-// take the same steps and round to the same bits. For differential.h.
+// Compares exact sums by one kernel set and by the scalar loops over the same random contributions.
+// Both must take the same steps and round to the same bits. differential.h uses it.
 #pragma once
 
 #include <cstring>
@@ -15,7 +15,7 @@
 
 namespace infold::numeric {
 
-// Empty if both agree.
+// Returns an empty text if both agree.
 inline std::string compare_exact_sums(const core::Arithmetic& arithmetic, core::DataType dtype,
                                       InputBytes& input) {
   constexpr std::uint32_t kElementsMax = 80;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs of kernels for differential.h: bytes that become numbers, and buffers that detect writes
+// Inputs of kernels for differential.h: numbers made from bytes, and buffers that detect writes
 // outside their range.
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace infold::numeric {
 
-// Reads the given bytes. After their end it returns random bytes, which the given ones seed.
+// Reads the given bytes. After their end it returns random bytes, seeded by the given ones.
 class InputBytes {
  public:
   explicit InputBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes), prng_(seed(bytes)) {}
 
-  // An integer of any width, or a byte.
+  // Returns an integer of any width, or a byte.
   template <typename T>
   T take() {
     std::uint64_t bits = 0;

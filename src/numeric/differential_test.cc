@@ -25,7 +25,7 @@ TEST(Differential, EveryKernelOfEverySetWritesWhatTheScalarOneDoes) {
   for (const KernelSet& set : supported_kernels()) {
     base::Prng prng(kSeed);
     for (std::uint32_t kernel = 0; kernel < Differential::kKernels; ++kernel) {
-      // Most codecs do not exist. Each of the others takes long, so fewer repetitions suffice.
+      // Most codecs do not exist. Each existing one takes long, and fewer repetitions suffice.
       const int repetitions = kernel < Differential::kArithmetic ? 100 : 8;
       for (int repetition = 0; repetition < repetitions; ++repetition) {
         std::array<std::uint8_t, 8> bytes;
@@ -37,7 +37,7 @@ TEST(Differential, EveryKernelOfEverySetWritesWhatTheScalarOneDoes) {
   }
 }
 
-// Decoding to 16-bit floats rounds by other means than the scalar loops. The test takes every
+// Vector code rounds to 16-bit floats by other means than the scalar loops. The test takes every
 // mantissa, with codes at both ends of the plain range and in between.
 TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsInTheScalarLoops) {
   std::vector<std::int16_t> mantissas(1 << 16);
@@ -64,8 +64,8 @@ TEST(Differential, EveryMantissaDecodesTo16BitFloatsAsInTheScalarLoops) {
   }
 }
 
-// Every 16-bit float that may stand in a block with this largest magnitude. Each block begins with
-// the largest.
+// Returns every 16-bit float that may occur in a block with this largest magnitude. Each block
+// begins with the largest.
 std::vector<std::uint16_t> all_below(std::uint16_t largest) {
   std::vector<std::uint16_t> tensor;
   for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
@@ -96,8 +96,8 @@ Encoded encode(const KernelSet& set, core::ElementLayout layout,
   return result;
 }
 
-// While one lives, the processor takes subnormal numbers for 0 and flushes results to 0, where it
-// can. Training frameworks set this mode.
+// While such an object lives, the processor treats subnormal inputs as 0 and flushes subnormal
+// results to 0, if it can. Training frameworks set this mode.
 class FlushSubnormals {
  public:
 #ifdef __SSE2__
@@ -123,9 +123,9 @@ void expect_as_scalar(core::DataType dtype, std::uint32_t largest) {
   }
 }
 
-// Every f16 in blocks of every exponent. The largest magnitude is at both ends of the exponent, and
-// where bfp8 rounds up to the next one. Sets with arithmetic of f16 round by other means than sets
-// with f32.
+// Tests every f16 in blocks of every exponent. The largest magnitude is at both ends of the
+// exponent, and where bfp8 rounds up to the next exponent. Sets with f16 arithmetic round by other
+// means than sets with f32.
 TEST(Differential, EveryF16EncodesInEveryBlockAsInTheScalarLoops) {
   for (std::uint32_t field = 0; field < 32; ++field) {
     for (const std::uint32_t fraction : {0, 1, 1000, 1001, 1023}) {
@@ -134,8 +134,8 @@ TEST(Differential, EveryF16EncodesInEveryBlockAsInTheScalarLoops) {
   }
 }
 
-// For bf16, the exponents at both ends, where blocks stop being plain, and two between. All others
-// are like those two except for their scale.
+// Tests bf16 with the exponents at both ends, where blocks stop being plain, and with two in
+// between. All others are like those two except for their scale.
 TEST(Differential, EveryBf16EncodesInBlocksAsInTheScalarLoops) {
   for (std::uint32_t field = 0; field < 256; ++field) {
     if (field > 18 && field < 251 && field != 126 && field != 127) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Exponent codes, which lie before the mantissas of a chunk. A block has one byte, or two
-// big-endian bytes for tensors of f64. Zeros fill up to a multiple of four bytes.
+// big-endian bytes for tensors of f64. Zeros pad the codes to a multiple of four bytes.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ inline void write_padding(std::byte* exponents, core::ElementLayout layout,
   std::memset(exponents + used, 0, layout.exponent_bytes(elements) - used);
 }
 
-// As write_padding(), for callers that write the codes afterwards. Clears the last whole word,
-// without a call.
+// Does what write_padding() does, for callers that write the codes afterwards. It clears the whole
+// last word, which takes no function call.
 inline void clear_padding(std::byte* exponents, core::ElementLayout layout,
                           std::uint32_t elements) {
   std::memset(exponents + layout.exponent_bytes(elements) - 4, 0, 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floats of tensors as integers (core/exact/float_bits.h), under the names of this folder.
+// Brings the names of core/exact/float_bits.h, which handles floats as integers, into this folder's
+// namespace.
 #pragma once
 
 #include "core/exact/float_bits.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists the kernel sets, and those that this processor can run.
+// Lists the kernel sets that this processor can run.
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include <hwy/targets.h>
 
@@ -21,7 +22,7 @@ class SupportedSets {
   SupportedSets() {
     sets_[count_++] = scalar_kernels();
     const std::vector<std::int64_t> targets = hwy::SupportedAndGeneratedTargets();
-    for (auto target = targets.rbegin(); target != targets.rend(); ++target) {  // best is first
+    for (auto target = targets.rbegin(); target != targets.rend(); ++target) {  // the best is first
       if (*target == HWY_SCALAR || *target == HWY_EMU128 || count_ == kSetsMax) continue;
       hwy::GetChosenTarget().Update(*target);
       sets_[count_++] = {.name = hwy::TargetName(*target),
@@ -41,8 +42,8 @@ class SupportedSets {
   std::span<const KernelSet> sets() const { return {sets_.data(), count_}; }
 
  private:
-  // Adds a set with AVX512-FP16, for which Highway has no target. It copies the best set so far,
-  // whose target is still chosen.
+  // Adds a set with AVX512-FP16, for which Highway does not have a target. The new set is a copy of
+  // the best set so far, whose target is still chosen.
   void add_halves() {
     const BlockCodecLookup halves = chosen_half_lookup();
     if (halves == nullptr || count_ == kSetsMax) return;

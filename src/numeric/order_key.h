@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats as integers in the same order. An aggregator that compares these integers finds the
-// minimum and maximum of floats. -0 is below +0. NaN is beyond every number in the
-// direction sought, so NaN always comes back.
+// Maps floats to integers that have the same order. An aggregator that compares these integers
+// finds the minimum and maximum of floats. -0 is below +0. NaN is beyond every number in
+// the direction of the search, so NaN always wins.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace infold::numeric {
 
-// Positive numbers are in order already. Negative numbers are in order once all bits but the sign
-// are flipped. The map is its own inverse.
+// Positive numbers are already in order. Negative numbers are in order once all bits except the
+// sign are flipped. The map is its own inverse.
 template <typename Format>
 constexpr std::make_signed_t<typename Format::Bits> flip(typename Format::Bits bits) {
   using Key = std::make_signed_t<typename Format::Bits>;

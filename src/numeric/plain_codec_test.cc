@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements that stay integers: copies, averages of integers, and floats in the order of integers.
+// Tests elements that travel as integers: copies, averages of integers, and floats in the order of
+// integers.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -36,7 +37,7 @@ std::vector<To> through(const core::TensorCodec& codec, const std::vector<From>&
   return out;
 }
 
-// At any address and of any length, and not a byte beyond.
+// Results are right at any address and of any length, and no byte beyond them is written.
 TEST(PlainCodec, ResultsOfLongTensorsAreTheSame) {
   const auto* bytes = codec(DataType::i8, WireFormat::i8, Reduction::sum, Collective::all_reduce);
   ASSERT_TRUE(bytes->streams);

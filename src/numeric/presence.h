@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the kernels that search for non-zero blocks: the bits of an element that make it
-// non-zero, and the blocks at a tensor's end.
+// Functions that all kernels use to search for nonzero blocks: the bits that make an element
+// nonzero, and the blocks at a tensor's end.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace infold::numeric {
 
-// A mask for eight bytes of elements. An element with a bit in the mask is not zero; the other bits
-// are the signs of zeros.
+// Returns a mask for eight bytes of elements. An element that has a bit of the mask is not zero;
+// the other bits are the signs of zeros.
 constexpr std::uint64_t magnitude_bits(core::DataType dtype) {
   switch (dtype) {
     case core::DataType::f32: return 0x7FFFFFFF7FFFFFFF;
@@ -25,12 +25,12 @@ constexpr std::uint64_t magnitude_bits(core::DataType dtype) {
   }
 }
 
-// The block length of R-022, which holds for integers, too.
+// Returns the block length of R-022, which integers use as well.
 constexpr std::uint32_t presence_block_elements(core::DataType dtype) {
   return core::ElementLayout{core::WireFormat::i32, dtype}.block_elements();
 }
 
-// ORs all bits of a stretch of a tensor.
+// Returns the bitwise or of a stretch of a tensor.
 inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < bytes; i += sizeof(all)) {
@@ -41,8 +41,8 @@ inline std::uint64_t bits_among(const std::byte* at, std::size_t bytes) {
   return all;
 }
 
-// Finds the blocks from `first` on, one by one, and sets their bits. The bits of blocks of zeros
-// stay as they are. Returns true if such a block holds a negative zero.
+// Examines the blocks from `first` on, one by one, and sets the bits of nonzero blocks. The bits of
+// other blocks stay as they are. Returns true if a block of zeros holds a negative zero.
 inline bool find_presence_from(std::uint64_t first, core::DataType dtype, const std::byte* tensor,
                                std::uint64_t elements, std::uint32_t* words) {
   const std::uint64_t block_bytes = presence_block_elements(dtype) * element_bytes(dtype);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests which blocks the scalar search calls present. differential_test.cc tests that the vector
+// Tests which blocks the scalar search finds present. differential_test.cc tests that the vector
 // kernels agree.
 #include <limits>
 #include <vector>

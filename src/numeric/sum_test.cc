@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From tensors to their sum and back, with the steps of workers and an aggregator: encode, align
-// and add, re-encode, decode. The oracle adds in long double. Data is heavy-tailed, as gradients
-// are: Student's t with 3 degrees of freedom, times a scale per block of 2^-12 to 1. Each rank has
-// noise of its own, and a gradient that all ranks share with three tenths of the noise's strength.
+// Tests the way from tensors to their sum and back, with the steps of workers and an aggregator:
+// encode, align and add, encode again, decode. The oracle adds in long double. Like gradients, the
+// data is heavy-tailed: Student's t with 3 degrees of freedom, times a scale per block of 2^-12 to
+// 1. Each rank has its own noise, plus a gradient that all ranks share with three tenths of the
+// noise's strength.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -55,7 +58,7 @@ std::vector<Tensor> heavy_tailed(std::uint32_t world, std::uint32_t elements, st
   return tensors;
 }
 
-// One chunk of an aggregator. Its lanes are in the unit of the finest exponent so far.
+// One chunk at an aggregator. Its lanes count in the unit of the finest exponent so far.
 class ChunkSum {
  public:
   ChunkSum(const KernelSet& set, core::WireFormat format, std::uint32_t elements)
@@ -68,7 +71,7 @@ class ChunkSum {
         exponents_(layout_.exponent_bytes(elements)),
         mantissas_(elements * layout_.element_bytes()) {}
 
-  // Returns false if exponents are too far apart. The test has no such data.
+  // Returns false if exponents are too far apart, which does not happen with the test's data.
   bool add(const Tensor& tensor, std::uint64_t first) {
     codec().encode(nullptr, reinterpret_cast<const std::byte*>(tensor.data()), {first, elements_},
                    nullptr, exponents_.data(), mantissas_.data());
@@ -145,9 +148,9 @@ Sum all_reduce(const KernelSet& set, const std::vector<Tensor>& tensors, core::W
   return sum;
 }
 
-// Squared error of the result on the wire, divided by the squared exact sum. Rounding to f32 comes
-// later. Its error of about 1e-15 is the same for every format, and would hide the wire's error in
-// bfp32.
+// Returns the squared error of the result on the wire, divided by the squared exact sum. Rounding
+// to f32 is not included: its error of about 1e-15 is the same for every format, and would hide the
+// wire's error in bfp32.
 double normalised_error(const std::vector<Tensor>& tensors, core::WireFormat format) {
   const Sum sum = all_reduce(kernels(), tensors, format, 352);
   long double error = 0;
@@ -178,7 +181,7 @@ TEST(Sum, ErrorOnHeavyTailedDataMeetsTheTargetsAndFallsWithMoreWorkers) {
     RecordProperty("format_" + std::to_string(static_cast<int>(target.format)),
                    std::to_string(error / target.error_at_8));
     EXPECT_LE(error, target.error_at_8);
-    // f32 has fewer bits than a bfp32 mantissa, so only the result is rounded, and by little.
+    // f32 has fewer bits than a bfp32 mantissa, so only the result is rounded, and only a little.
     const double bound = target.format == core::WireFormat::bfp32 ? target.error_at_8 : error;
     EXPECT_LT(normalised_error(at_32, target.format), bound);
   }
@@ -211,7 +214,7 @@ TEST(Sum, ErrorStaysWithinTheBoundOfEachRanksUnitAndTheResults) {
     for (std::size_t first = 0; first < sum.wire.size(); first += kBlock) {
       long double bound = 0;
       long double largest = 0;
-      const auto half_unit = [&](long double magnitude) {  // one code higher covers the carry
+      const auto half_unit = [&](long double magnitude) {  // the next code covers the carry
         return magnitude == 0 ? 0.0L
                               : std::ldexp(1.0L, std::ilogb(magnitude) - layout.mantissa_top_bit());
       };
@@ -235,8 +238,8 @@ TEST(Sum, ErrorStaysWithinTheBoundOfEachRanksUnitAndTheResults) {
   }
 }
 
-// The sum of the largest numbers is beyond f32 in every wire format. It must come back as infinity,
-// as in IEEE addition. With opposite signs it must come back as the difference.
+// In every wire format the sum of the largest numbers exceeds f32 and must come back as infinity,
+// as in IEEE addition. Numbers with opposite signs must come back as their difference.
 TEST(Sum, TheLargestNumbersAddUpToInfinityOrCancel) {
   constexpr float kLargest = 0x1.fffffep127f;
   for (const Target& target : kTargets) {
@@ -246,7 +249,7 @@ TEST(Sum, TheLargestNumbersAddUpToInfinityOrCancel) {
         tensors[rank][1] = -kLargest;
         tensors[rank][2] = rank % 2 == 0 ? kLargest : -kLargest;
         tensors[rank][3] = 0;
-        for (std::uint32_t i = 32; i < 64; ++i) {  // f32 holds the sum of so many
+        for (std::uint32_t i = 32; i < 64; ++i) {  // f32 holds the sum of these
           tensors[rank][i] = kLargest / 512;
         }
       }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Water-filling. In time T a site can take (T - fixed) / per_share of the tensor. The answer is the
-// smallest T at which all sites together can take 1. That sum is piecewise linear in T, with a
-// corner at each site's fixed time. So going through the corners in order gives T exactly.
+// This is water-filling. In time T, a site can take (T - fixed) / per_share of the tensor. The
+// answer is the smallest T at which all sites together can take 1. Their sum is piecewise linear in
+// T with a corner at each site's fixed time, so visiting the corners in order gives T exactly.
 #include "plan/balance.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ double time_without_floor(std::span<const SiteLink> sites) {
   std::vector<SiteLink> by_fixed(sites.begin(), sites.end());
   std::sort(by_fixed.begin(), by_fixed.end(),
             [](const SiteLink& a, const SiteLink& b) { return a.fixed_s < b.fixed_s; });
-  double rate = 0;    // share per second of all sites so far together
+  double rate = 0;    // share per second that all sites so far can take together
   double behind = 0;  // share that these sites lose because they do not start at time 0
   double time = std::numeric_limits<double>::infinity();
   for (const SiteLink& site : by_fixed) {
@@ -49,8 +49,8 @@ Balance balance(std::span<const SiteLink> sites, double floor_s) {
   for (const SiteLink& site : sites) {
     (site.on_worker ? on_workers : dedicated) += capacity(site, result.time_s);
   }
-  // Dedicated sites take shares first. The workers can take the rest, because all sites together
-  // can take 1.
+  // Dedicated sites take shares first. Workers can take the rest, because all sites together can
+  // take 1.
   const double by_dedicated = on_workers > 0 ? std::min(1.0, dedicated) : 1.0;
   for (const SiteLink& site : sites) {
     const double part = site.on_worker ? 1 - by_dedicated : by_dedicated;

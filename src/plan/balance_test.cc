@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compares the solver with BytePS's closed form, with cases counted by hand, and with random
+// Compares the solver with BytePS's closed form, with cases worked out by hand, and with random
 // shares.
 #include "plan/balance.h"
 
@@ -14,7 +14,7 @@
 namespace infold::plan {
 namespace {
 
-// One passage through each worker's link takes 1 / rate seconds.
+// One passage through a link takes 1 / rate seconds.
 struct Cluster {
   std::vector<double> worker_rates;
   std::vector<double> host_rates;
@@ -56,8 +56,8 @@ TEST(Balance, IsTheFormulaOfBytePS) {
   }
 }
 
-// As above, with hosts of any rate. docs/plan.md derives it: only the sum of the rates matters for
-// the time.
+// The closed form also holds for hosts with any rates. docs/plan.md shows that only the sum of the
+// rates matters for the time.
 TEST(Balance, IsTheClosedFormForHostsOfAnyRate) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     base::Prng prng(seed);
@@ -95,9 +95,9 @@ TEST(Balance, OneHostAloneCarriesEveryPassage) {
   EXPECT_DOUBLE_EQ(balance(cluster.sites(false), cluster.floor_s()).time_s, 8);
 }
 
-// 8 workers of rate 10 and one host of rate 40. The host alone takes 8/40 = 0.2 s. In T seconds the
-// host takes 5 T of the tensor and each worker (10 T - 1) / 6. Their sum is 1 at T = 14/110: 5 T +
-// 8 (10 T - 1) / 6 = 1.
+// There are 8 workers of rate 10 and one host of rate 40, which alone would need 8/40 = 0.2 s. In T
+// seconds, the host takes 5 T of the tensor and each worker takes (10 T - 1) / 6. Solving 5 T + 8
+// (10 T - 1) / 6 = 1 gives T = 14/110.
 TEST(Balance, HostWithWorkersByHand) {
   const Balance solved = Cluster{std::vector<double>(8, 10.0), {40}}.solve();
   EXPECT_NEAR(solved.time_s, 14.0 / 110, 1e-12);
@@ -105,8 +105,8 @@ TEST(Balance, HostWithWorkersByHand) {
   EXPECT_NEAR(solved.shares[1], 0.5 / 11, 1e-12);
 }
 
-// 4 workers, three of rate 1 and one of rate 10. The slow workers need 1 s for their own passages.
-// In 1 s the fast worker could take (10 - 1) / 2 of the tensor, so it takes all of it.
+// Three workers have rate 1 and one has rate 10. The slow workers need 1 s for their own passages.
+// In that time, the fast worker could take (10 - 1) / 2 of the tensor, so it takes all of it.
 TEST(Balance, FastWorkerTakesAll) {
   const Balance solved = Cluster{{1, 1, 1, 10}, {}}.solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
@@ -114,15 +114,17 @@ TEST(Balance, FastWorkerTakesAll) {
   EXPECT_DOUBLE_EQ(solved.shares[0], 0);
 }
 
-// Rates 1, 1, 2: the fast worker is busy for 0.5 + s/2, the others for 1 + s. At T = 1 the fast
-// worker can take all. T cannot be less, because the slow workers' own passages take 1.
+// With rates 1, 1 and 2, the fast worker is busy for 0.5 + s/2, and the others for 1 + s. At T = 1,
+// the fast worker can take everything. T cannot be less, because the slow workers' own passages
+// take 1.
 TEST(Balance, CornerWhereTheSlowWorkersBegin) {
   const Balance solved = Cluster{{1, 1, 2}, {}}.solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);
   EXPECT_DOUBLE_EQ(solved.shares[2], 1);
 }
 
-// Each of two workers sends its half and the other's result, with any shares.
+// With two workers, the time does not depend on the shares, because each sends contributions to
+// what the other sums and results of what it sums itself. The solver then splits evenly.
 TEST(Balance, TwoWorkersShareEvenly) {
   const Balance solved = equal_links(2, 0).solve();
   EXPECT_DOUBLE_EQ(solved.time_s, 1);

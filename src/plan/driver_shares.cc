@@ -16,7 +16,7 @@ struct Share {
 
 }  // namespace
 
-// The heaviest sites first, each to the driver that has the least so far.
+// Assigns the heaviest sites first, each to the driver that has the least weight so far.
 std::vector<core::SiteSet> driver_shares(const Plan& plan, std::uint32_t drivers,
                                          std::optional<std::uint8_t> own_site) {
   CHECK_THAT(drivers, >=, 1U);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which sites of a plan each of a rank's drivers exchanges packets with. Ranks of one job may have
-// different numbers of drivers: where a chunk is summed does not depend on it.
+// Divides the sites of a plan among the drivers of a rank. Each driver exchanges packets with its
+// own sites only. Ranks of one job may have different numbers of drivers, because where a chunk is
+// summed does not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 
 namespace infold::plan {
 
-// At most as many as there are sites, each with about the same weight. A site that this rank brings
-// is as much work as all others together, so it has a driver to itself. Requires: drivers >= 1.
+// Returns one set of sites for each driver, but at most as many sets as there are sites. Their
+// weights are about equal. A site in this rank's own process is as much work as all others
+// together, so it gets a driver to itself. Requires: drivers >= 1.
 std::vector<core::SiteSet> driver_shares(const Plan& plan, std::uint32_t drivers,
                                          std::optional<std::uint8_t> own_site = {});
 

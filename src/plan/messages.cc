@@ -27,7 +27,7 @@ class Builder {
     const std::uint64_t chunks =
         std::max<std::uint64_t>(1, (call_.elements + per_chunk_ - 1) / per_chunk_);
     const bool is_small = core::is_small(worker_options(plan_, 0), call_.priority, chunks);
-    // A bulk tensor is announced in the small stream.
+    // The small stream announces a bulk tensor.
     if (!is_small && plan_.small_slots > 0) add_chunk(true, 0, 0);
     for (std::uint64_t chunk = 0; chunk < chunks; ++chunk) {
       const std::uint64_t left = call_.elements - chunk * per_chunk_;
@@ -38,7 +38,7 @@ class Builder {
   }
 
  private:
-  // A child's contribution: its index in the list of messages, and whether it has data.
+  // A child's contribution: the index of its message in the list, and whether it has data.
   struct Sent {
     std::uint32_t message = 0;
     bool has_data = false;
@@ -55,7 +55,7 @@ class Builder {
     return call_.collective != core::Collective::broadcast || rank == call_.root;
   }
 
-  //
+  // The root already has what it sent, so it needs no more than a brief result.
   bool gets_brief_result(const Child& child) const {
     return plan_.brief_results && call_.collective == core::Collective::broadcast &&
            !call_.layout.has_partial_sums() && child.is_rank() && child.ranks.first == call_.root;
@@ -65,7 +65,8 @@ class Builder {
     if (kind != Kind::partial || !call_.layout.is_native()) {
       return static_cast<std::uint32_t>(core::datagram_bytes(kind, call_.layout, elements, false));
     }
-    // Values decide how many second doubles there are: seldom one in f32, f16 and bf16.
+    // The values decide how many elements need a second double; in f32, f16 and bf16 they seldom
+    // do.
     const std::uint32_t lows = call_.layout.dtype == DataType::f64 ? elements : 0;
     return INFOLD_HEADER_BYTES + core::exact_body_bytes(call_.layout.dtype, elements, lows);
   }
@@ -84,7 +85,7 @@ class Builder {
     chunk_.chunk = chunk;
     chunk_.elements = elements;
     const std::uint32_t slots = is_small ? plan_.small_slots : plan_.bulk_slots;
-    // The results of the chunk that had the slot before make room for this chunk.
+    // This chunk must wait for the results of the chunk that had the slot before.
     auto& turns = results_[is_small ? 1 : 0];
     turns.resize(plan_.trees.size());
     auto& before = turns[place.site];
@@ -96,11 +97,11 @@ class Builder {
   }
 
   struct Sums {
-    std::vector<std::uint32_t> messages;  // the aggregator waits for these
+    std::vector<std::uint32_t> messages;  // the contributions that the aggregator waits for
     bool has_data = false;
   };
 
-  // Adds all contributions to an aggregator and to the aggregators below it.
+  // Lists all contributions to an aggregator and to the aggregators below it.
   Sums add_up(std::uint16_t aggregator) {
     Sums sums;
     const std::vector<Child>& children = tree().aggregators[aggregator].children;
@@ -159,9 +160,10 @@ class Builder {
   core::Stripe stripe_;
   std::uint32_t per_chunk_ = 0;
   std::vector<Message> messages_;
-  Message chunk_;  // all messages of the current chunk start as a copy
+  Message chunk_;  // every message of the current chunk starts as a copy of this
   const std::vector<std::uint32_t>* freed_ = nullptr;
-  // For each stream and tree, and each of its chunks: the index of each rank's result.
+  // results_[stream][tree][chunk][rank] is the index of the message that brings the rank its
+  // result.
   std::vector<std::vector<std::vector<std::uint32_t>>> results_[2];
 };
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lists the packets of one call under a plan: sender, receiver, bytes, and the packets that must
-// come before. The network loses no packet, and the job's streams are at their beginning. Pure.
+// Lists the packets of one call under a plan: sender, receiver, length, and the packets that must
+// come first. It assumes that the network loses no packet and that the job's streams are at their
+// beginning. This is a pure function.
 //
-// The list does not model what depends on values: the second round of a chunk whose exponents lie
-// too far apart, sets of specials, and the blocks of zeros that a sparse sum leaves out. A sparse
-// sum has at most as many packets as the list, and at most as long ones.
+// The list leaves out whatever depends on values: the second round of a chunk whose exponents lie
+// too far apart, sets of specials, and the blocks of zeros that a sparse sum omits. A sparse sum
+// needs at most as many packets as the list has, and none of them is longer.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Call {
 };
 
 struct Message {
-  // A message goes between an aggregator of a tree and one of its children.
+  // A message travels between an aggregator of a tree and one of its children.
   std::uint8_t tree = 0;
   std::uint16_t aggregator = 0;
   std::uint8_t child = 0;
@@ -34,14 +35,14 @@ struct Message {
   bool is_small = false;    // in the small stream
   std::uint64_t chunk = 0;  // its number in the stream
   std::uint32_t elements = 0;
-  // Length of the datagram; of native's PARTIAL, as it usually is.
+  // The datagram's length. For a PARTIAL of native floats, it is the usual length.
   std::uint32_t bytes = 0;
-  // Indices in the list of the messages that must come first. All are smaller than this message's.
+  // List indices of the messages that must come first, all smaller than this message's own index.
   std::vector<std::uint32_t> after;
 };
 
-// A chunk's messages stand together, contributions before results. Requires: the plan's datagrams
-// hold a block of the layout; each tree has all ranks.
+// The messages of a chunk stand together, contributions before results. Requires: a datagram of the
+// plan can hold a block of the layout; each tree has all ranks.
 std::vector<Message> messages_of(const Plan& plan, const Call& call);
 
 }  // namespace infold::plan

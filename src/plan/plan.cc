@@ -20,7 +20,7 @@ core::SiteOptions site_options(const Tree& tree, std::uint16_t rank) {
   const bool is_own = aggregator.place == Place::rank && aggregator.rank == rank;
   site.in_memory = is_own || (aggregator.place == Place::host && tree.aggregators.size() == 1);
   site.takes_sparse = aggregator.takes_sparse;
-  // The formats are those of the tree's root, even if a rack or a host is between. So an error
+  // Take the formats of the tree's root, even if a rack or a host is in between, so that an error
   // about formats names the site.
   site.formats = tree.aggregators.front().formats;
   site.is_big_endian = aggregator.is_big_endian;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Plan says who sums what in one job. It has a tree of aggregators over the job's ranks for each
-// site, and the numbers that all parties share. Plain data. Only a plan makes the options of
-// workers and aggregators, real or simulated. Pure.
+// A Plan says who sums what in one job. For each site, it has a tree of aggregators over the job's
+// ranks; it also has the numbers that all parties share. The options of all workers and
+// aggregators, real or simulated, are made from a plan and nowhere else. A plan is plain data, and
+// its functions are pure.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace infold::plan {
 
-// An aggregator's worker: one rank, or an aggregator further down the list.
+// A worker of an aggregator: either one rank, or an aggregator further down the list.
 struct Child {
   core::RankRange ranks;
   std::uint16_t aggregator = 0;  // 0: the child is the rank itself
@@ -31,18 +32,18 @@ struct Child {
 // Where an aggregator runs.
 enum class Place : std::uint8_t {
   in_path,  // a switch on the packets' path
-  rack,     // a switch that some ranks join, below another switch
+  rack,     // a switch below another switch, which some ranks join
   server,   // a host of its own
-  rank,     // a rank's process, over the network
-  host,     // a rank's process, over memory that the ranks of its host share
+  rank,     // a rank's process, reached over the network
+  host,     // a rank's process, reached over memory that the host's ranks share
 };
 
 struct Aggregator {
   Place place = Place::in_path;
   std::optional<std::uint16_t> rank;  // the rank whose process runs it, if known
-  bool takes_sparse = true;           // takes contributions without blocks of zeros
+  bool takes_sparse = true;           // accepts contributions without blocks of zeros
   core::FormatSet formats = core::FormatSet::all();
-  bool is_big_endian = false;  // elements of its packets are
+  bool is_big_endian = false;  // whether its packets have big-endian elements
   core::ReductionSet reductions = core::ReductionSet::all();
   std::vector<Child> children;
 
@@ -51,8 +52,8 @@ struct Aggregator {
 
 // A site and all aggregators below it.
 struct Tree {
-  std::uint16_t weight = 1;  // its share of the chunks, at most 64
-  // The job's number and epoch at this tree's aggregators.
+  std::uint16_t weight = 1;  // decides its share of the chunks; at most 64
+  // The job's number and epoch, as this tree's aggregators know them.
   std::uint16_t job = 0;
   std::uint32_t epoch = 0;
   std::vector<Aggregator> aggregators;  // [0] is the root, and children come after their parents
@@ -64,10 +65,11 @@ struct Plan {
   std::uint16_t world = 1;
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // in one chunk
-  core::FormatSet formats = core::FormatSet::all();  // all sites sum these
-  // Where these lack native: types that all sites sum as native, unless the plan has a tree.
+  core::FormatSet formats = core::FormatSet::all();  // formats that all sites can sum
+  // If `formats` lacks native: the float types that all sites can still sum as native. Ignored if a
+  // tree has more than one aggregator.
   core::FloatTypes native_types;
-  bool brief_results = false;  // all ranks take a RESULT without what they have sent
+  bool brief_results = false;  // all ranks accept a RESULT without elements they sent
   std::uint16_t small_slots = 64;
   std::uint16_t bulk_slots = 448;
   std::vector<Tree> trees;  // 1 to 64
@@ -77,14 +79,14 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// Where an aggregator has a parent, partial sums must fit datagrams, too.
+// If an aggregator has a parent, its partial sums must also fit into datagrams.
 core::ChunkLimits limits_of(const Plan& plan);
 
-// Returns true if a chunk holds a block of every layout of these formats. Where the job has a tree,
-// the chunk must hold it as a partial sum, too.
+// Whether a chunk holds a block of every layout of these formats. With `limits.tree`, it must also
+// hold the block as a partial sum.
 bool holds_all_layouts(const core::ChunkLimits& limits, core::FormatSet formats);
 
-// A party's place in a tree: the aggregator that it is a child of, and its number among the
+// A party's place in a tree: its parent aggregator, and its number among that aggregator's
 // children.
 struct Position {
   std::uint16_t aggregator = 0;
@@ -98,28 +100,29 @@ Position position_of(const Tree& tree, std::uint16_t rank);
 // Returns nothing for the root.
 std::optional<Position> position_of_aggregator(const Tree& tree, std::uint16_t aggregator);
 
-// Sets all options except those that only the worker's own process knows: its seed, its clock, its
-// limits on memory. Requires: every tree has the rank.
+// Sets all options except the ones that only the worker's own process knows, such as its seed, its
+// clock and its limits on memory. Requires: every tree has the rank.
 core::WorkerOptions worker_options(const Plan& plan, std::uint16_t rank);
 core::AggregatorOptions aggregator_options(const Plan& plan, std::size_t tree,
                                            std::uint16_t aggregator);
 
-// A tree of one aggregator over all ranks.
+// Makes a tree of one aggregator over all ranks.
 Tree flat_tree(std::uint16_t world, std::uint16_t weight = 1);
 // Puts ranks below hosts and hosts below racks. A host without a rack is below the root, as is a
 // rank with neither. Requires: ranges are in rising order, and no host is in two racks.
 Tree tree_of(std::uint16_t world, std::span<const core::RankRange> hosts,
              std::span<const core::RankRange> racks);
-// A tree of `depth` levels. An aggregator has up to `fan_out` children; one of the last level has
-// all its ranks as children.
+// Makes a tree of `depth` levels. An aggregator has up to `fan_out` children; on the last level, an
+// aggregator has all its ranks as children.
 Tree even_tree(std::uint16_t world, std::uint32_t depth, std::uint32_t fan_out,
                std::uint16_t weight = 1);
-// A tree of at most `depth` levels, whose parts differ in size and height.
+// Makes a tree of at most `depth` levels, whose parts differ in size and height.
 Tree uneven_tree(std::uint16_t world, std::uint32_t depth, base::Prng& prng);
 
 void set_takes_sparse(Tree& tree, bool takes);
 
-// Returns the aggregator of these ranks in such a place, or nothing.
+// Returns the aggregator below another one that has exactly these ranks and runs in such a place,
+// or nothing.
 std::optional<std::uint16_t> find_aggregator(const Tree& tree, Place place, core::RankRange ranks);
 
 }  // namespace infold::plan

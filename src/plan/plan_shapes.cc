@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shapes of trees, as a control plane finds them and as the simulator draws them.
+// Builds trees: the shapes that a join server finds, and the shapes that the simulator draws.
 #include <algorithm>
 #include <utility>
 
@@ -61,7 +61,7 @@ std::uint16_t add_place(Tree& tree, Place place) {
   return static_cast<std::uint16_t>(tree.aggregators.size() - 1);
 }
 
-// Adds the aggregator of `ranks` and all below it. Returns its index in the list.
+// Adds the aggregator of `ranks` and everything below it. Returns its index in the list.
 template <typename Split>
 std::uint16_t add_split(Tree& tree, RankRange ranks, std::uint32_t depth, Split& split) {
   const std::uint16_t self = add_place(tree, Place::in_path);

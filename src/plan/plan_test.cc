@@ -9,7 +9,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Two racks and two hosts. The second rack has a single rank, and one host is in a rack.
+// The tree has two racks and two hosts. The second rack has a single rank, and one host is in a
+// rack.
 Tree tree_of_eight() {
   const std::vector<core::RankRange> hosts = {{0, 2}, {5, 2}};
   const std::vector<core::RankRange> racks = {{0, 3}, {3, 1}};

@@ -19,14 +19,15 @@ namespace infold::plan {
 namespace {
 
 constexpr const char* kPlaces[] = {"in_path", "rack", "server", "rank", "host"};
-// No network has more levels. A function that calls itself for each level may walk so many.
+// No real network has more levels, and recursive functions can walk this many without exhausting
+// the stack.
 constexpr std::uint32_t kLevelsMax = 16;
-// A packet numbers its slot in 15 bits.
+// A packet has 15 bits for the number of its slot.
 constexpr int kSlotsMax = (1 << 15) - 1;
 // The longest datagram of UDP over IPv4.
 constexpr std::uint32_t kDatagramBytesMax = 65'507;
 
-// The fault, or nothing.
+// What is wrong with the text or the plan, or nothing.
 using Wrong = std::optional<std::string>;
 
 // Removes the text up to a separator from the front of `text` and returns it.
@@ -46,7 +47,7 @@ Wrong read_number(std::string_view text, Number& number) {
                      std::numeric_limits<Number>::max());
 }
 
-// Reads names with commas between.
+// Reads names separated by commas.
 template <typename Value, std::uint32_t kKnown>
 Wrong read_names(std::string_view text, const char* name_of(Value), const char* what,
                  base::EnumSet<Value, kKnown>& set) {
@@ -169,7 +170,7 @@ Wrong set_all(Target& target, std::string_view words) {
   return std::nullopt;
 }
 
-// Reads one line, of which the comment is cut off.
+// Reads one line, whose comment has been cut off.
 Wrong read_line(std::string_view line, bool& has_plan, Plan& plan) {
   const std::string_view what = take(line, ' ');
   if (what == "plan") {
@@ -183,14 +184,14 @@ Wrong read_line(std::string_view line, bool& has_plan, Plan& plan) {
   return set_all(plan.trees.back().aggregators.emplace_back(), line);
 }
 
-// An aggregator's place in its tree.
+// An aggregator's ranks and level in its tree.
 struct Branch {
   core::RankRange ranks;
-  std::uint32_t level = 0;  // 0: no aggregator has it as a child
+  std::uint32_t level = 0;  // 0: no parent found yet
 };
 
-// The children's ranks must be the branch's, in order and without gaps. Aggregators among the
-// children must come later in the list.
+// Together, the children must have exactly the ranks of the branch, in order and without gaps.
+// Aggregators among the children must come later in the list.
 Wrong find_fault_of_children(const Tree& tree, std::size_t aggregator,
                              std::vector<Branch>& branches) {
   const Branch branch = branches[aggregator];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads any text as a plan. A plan that is read makes every machine and its messages. Writing and
-// reading it again does not change it.
+// Reads arbitrary text as a plan. If that succeeds, every worker and aggregator and all messages
+// can be made from the plan, and writing it and reading it again does not change it.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!plan) return 0;
   const auto again = plan::read_plan(plan::write_plan(*plan));
   CHECK(again && *again == *plan);
-  // A machine's memory grows with slots and ranks.
+  // The memory of workers and aggregators grows with slots and ranks, so large plans end here.
   if (plan->world > 32 || plan->slots() > 64) return 0;
   for (std::uint16_t rank = 0; rank < plan->world; ++rank) {
     core::WorkerOptions options = plan::worker_options(*plan, rank);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pattern of N chunks has the least excess if each next chunk goes to the site that it puts least
-// above its share (the method of Jefferson and d'Hondt). The choices for N begin with the choices
-// for N - 1, so one pass over N sees all patterns.
+// A pattern of N chunks has the least excess if each chunk in turn goes to the site that it raises
+// least above its share (the method of Jefferson and d'Hondt). The choices for N begin with the
+// choices for N - 1, so one pass over N sees the best pattern of every length.
 #include "plan/weights.h"
 
 #include <limits>
@@ -13,8 +13,8 @@
 namespace infold::plan {
 namespace {
 
-// A longer pattern must be better by this much. Shorter ones spread the first chunks of a tensor
-// more evenly over the sites.
+// A longer pattern must be better by at least this much, because a shorter one spreads the first
+// chunks of a tensor more evenly over the sites.
 constexpr double kWorthLonger = 1e-4;
 
 }  // namespace
@@ -39,8 +39,8 @@ Weights round_to_weights(std::span<const double> shares) {
     CHECK(taker < shares.size());
     if (weights[taker] == core::Stripe::kWeightMax) return best;
     ++weights[taker];
-    // This chunk's taker is the site furthest above its share, because `length_at_share` never
-    // falls from chunk to chunk.
+    // The site that takes this chunk is now the one furthest above its share, because
+    // `length_at_share` never falls from chunk to chunk.
     const double excess = length_at_share / length - 1;
     if (excess < best.excess - kWorthLonger) best = {weights, excess < 0 ? 0 : excess};
   }

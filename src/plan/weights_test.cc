@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures how far whole weights are from their shares, in the bytes that a link carries.
+// Measures how far whole weights deviate from their shares, in the bytes that a link carries.
 #include "plan/weights.h"
 
 #include <algorithm>
@@ -40,15 +40,15 @@ TEST(Weights, WholeRatiosAreKept) {
   EXPECT_THAT(round_to_weights(normalised({61, 59, 0, 53})).weights, ElementsAre(61, 59, 0, 53));
 }
 
-// The small site's weight would be below 1, and the other site takes its share.
+// The small site's weight would be below 1, so the other site takes its share as well.
 TEST(Weights, ATinySiteIsLeftOut) {
   const Weights rounded = round_to_weights(normalised({1000, 1}));
   EXPECT_THAT(rounded.weights, ElementsAre(1, 0));
   EXPECT_NEAR(rounded.excess, 0.001, 1e-9);
 }
 
-// Compares the chunks that a stripe gives each site with BytePS's shares for n workers and k hosts.
-// The bytes of each link may differ by 1/10000; 2 % are required.
+// Compares the weights with BytePS's shares for n workers and k hosts. They differ by at most
+// 1/10000, although 2 % would be good enough.
 TEST(Weights, AreExactForBytePS) {
   for (std::uint32_t n = 2; n <= 33; ++n) {
     for (std::uint32_t k = 0; k <= std::min(n, 31U); ++k) {
@@ -102,7 +102,7 @@ TEST(WeightsProperty, ExcessIsTrueAndBounded) {
   }
 }
 
-// The hosts' rates lie within a factor of two of each other.
+// The rates of the sites lie within a factor of two of each other.
 TEST(WeightsProperty, SimilarSitesAreWithinTwoPercent) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     base::Prng prng(seed);

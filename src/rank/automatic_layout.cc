@@ -16,24 +16,25 @@ sparse::TensorKind kind_of(const CallRequest& request, const FormatChoice& forma
 bool AutomaticLayout::decides(const CallRequest& request, const FormatChoice& format) {
   return request.options.layout == Layout::automatic &&
          request.collective == core::Collective::all_reduce && !request.is_list && !request.rows &&
-         format.exchange == codec::Exchange::none &&
+         format.exchange == encoding::Exchange::none &&
          sparse::BlockSum::can_be_sparse(format.reduction) &&
          sparse::LayoutChoice::is_long_enough(kind_of(request, format));
 }
 
 std::optional<Error> AutomaticLayout::choose(Call& call, const CallRequest& request,
                                              const FormatChoice& format, InFlight& in_flight) {
-  call.layout.launched = io::monotonic_now();
+  LayoutTurn& turn = call.layout;
+  turn.launched_ = io::monotonic_now();
   for (;;) {
     const std::uint64_t ended = in_flight.ended();
     const InFlight::State state = in_flight.state();
     if (state.is_over) return Error{Code::aborted, "the job is over", -1, ""};
-    call.layout.begins_alone = state.is_idle;
-    if (call.layout.choice) return std::nullopt;
+    turn.begins_alone_ = state.is_idle;
+    if (turn.choice_) return std::nullopt;
     {
-      const std::lock_guard lock(mutex_);
+      const base::MutexLock lock(mutex_);
       if (choice_.is_ready()) {
-        call.layout.choice = choice_.next(kind_of(request, format));
+        turn.choice_ = choice_.next(kind_of(request, format));
         return std::nullopt;
       }
     }
@@ -42,11 +43,11 @@ std::optional<Error> AutomaticLayout::choose(Call& call, const CallRequest& requ
 }
 
 void AutomaticLayout::learn(const Call& call, bool is_last) {
-  sparse::LayoutChoice::Outcome outcome = call.launch->outcome();
-  outcome.was_alone = call.layout.begins_alone && is_last;
-  outcome.whole = io::monotonic_now() - call.layout.launched;
-  const std::lock_guard lock(mutex_);
-  choice_.done(call.layout.choice->number, outcome);
+  sparse::LayoutChoice::Outcome outcome = call.launch.outcome();
+  outcome.was_alone = call.layout.begins_alone_ && is_last;
+  outcome.whole = io::monotonic_now() - call.layout.launched_;
+  const base::MutexLock lock(mutex_);
+  choice_.done(call.layout.choice_->number, outcome);
 }
 
 }  // namespace infold::rank

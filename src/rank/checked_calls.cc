@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// After a divergence all ranks know of it, so each ends its part of the job by itself: a message
-// about it could overtake the last exchange at a slower rank, which would then name the wrong
+// After a divergence, all ranks know of it, so each rank ends the job by itself. A message about
+// the divergence could overtake the last exchange at a slower rank, which would then name the wrong
 // cause.
 #include "rank/checked_calls.h"
 
@@ -13,19 +13,19 @@
 namespace infold::rank {
 namespace {
 
-// A root's result is its alone, and parts of a reduce_scatter are meant to differ.
+// Only the root receives its result, and the parts of a reduce_scatter are meant to differ.
 bool is_same_for_all(const CallRequest& request) {
   return request.collective == core::Collective::all_reduce ||
          request.collective == core::Collective::broadcast;
 }
 
-// Then ranks may hold their results in different ways.
+// In a sparse call, ranks may hold their results in different forms.
 bool is_sparse(const CallRequest& request) {
   return request.rows.has_value() || request.options.layout != Layout::dense;
 }
 
-// Of one tensor or of a list. An encoded result is decoded into `decoded`, because other ranks may
-// have theirs in memory.
+// The results of one tensor or of a list. An encoded result is decoded into `decoded`, because
+// other ranks may hold theirs unencoded.
 std::vector<MutableTensorView> results_of(const CallRequest& request,
                                           const std::vector<MutableTensorView>& list,
                                           std::vector<std::byte>& decoded) {
@@ -46,13 +46,13 @@ CheckedCalls::CheckedCalls(int rank, int world, Begin begin)
 CheckedCalls::~CheckedCalls() { stop(); }
 
 void CheckedCalls::add(Call& call, const CallRequest& request) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   items_.push_back({&call, request, {request.list.begin(), request.list.end()}});
   changed_.notify_all();
 }
 
 void CheckedCalls::close() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
 }
@@ -64,8 +64,8 @@ void CheckedCalls::stop() {
 
 void CheckedCalls::run() {
   for (;;) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return closed_ || !items_.empty(); });
+    base::MutexLock lock(mutex_);
+    while (!closed_ && items_.empty()) changed_.wait(lock);
     if (items_.empty()) return;
     Item item = std::move(items_.front());
     item.request.list = item.list;
@@ -73,7 +73,7 @@ void CheckedCalls::run() {
     const bool left = closed_;
     lock.unlock();
     item.call->finish(left ? tl::unexpected(Error{Code::cancelled,
-                                                  call_text(item.call->name) +
+                                                  call_text(item.call->name()) +
                                                       ": this rank has left the job before it",
                                                   rank_, ""})
                            : make(item));
@@ -81,7 +81,7 @@ void CheckedCalls::run() {
 }
 
 Result<Completion> CheckedCalls::make(const Item& item) {
-  const CallName name = item.call->name;
+  const CallName name = item.call->name();
   if (!divergence_.empty()) {
     return tl::unexpected(Error{Code::aborted,
                                 call_text(name) + ": the job had ended before (" + divergence_ +
@@ -92,16 +92,16 @@ Result<Completion> CheckedCalls::make(const Item& item) {
   if (!done || !is_same_for_all(item.request)) return done;
   std::optional<Error> error;
   if (is_sparse(item.request)) {
-    error = check(item, [&](const Peers& peers) {
+    error = check(item, [&](const Ranks& ranks) {
       return item.request.output_rows != nullptr
-                 ? find_sparse_divergence(*item.request.output_rows, peers)
-                 : find_sparse_divergence(item.request.output, peers);
+                 ? find_sparse_divergence(*item.request.output_rows, ranks)
+                 : find_sparse_divergence(item.request.output, ranks);
     });
   } else {
     std::vector<std::byte> decoded;
     const std::vector<MutableTensorView> results = results_of(item.request, item.list, decoded);
     for (std::size_t i = 0; i < results.size() && !error; ++i) {
-      error = check(item, [&](const Peers& peers) { return find_divergence(results[i], peers); });
+      error = check(item, [&](const Ranks& ranks) { return find_divergence(results[i], ranks); });
     }
   }
   if (error) return tl::unexpected(std::move(*error));
@@ -110,10 +110,10 @@ Result<Completion> CheckedCalls::make(const Item& item) {
 
 template <typename Find>
 std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
-  const CallName name = item.call->name;
+  const CallName name = item.call->name();
   const CallOptions options = {.reduction = Reduction::max,
                                .deadline = item.request.options.deadline};
-  const Peers peers = {rank_, world_, [&](std::span<std::int32_t> in_place) -> Result<void> {
+  const Ranks ranks = {rank_, world_, [&](std::span<std::int32_t> in_place) -> Result<void> {
                          const MutableTensorView view(in_place);
                          const CallRequest request = {core::Collective::all_reduce, view, view, 0,
                                                       options};
@@ -121,7 +121,7 @@ std::optional<Error> CheckedCalls::check(const Item& item, Find&& find) {
                          if (!done) return tl::unexpected(done.error());
                          return {};
                        }};
-  const Result<std::optional<Divergence>> found = find(peers);
+  const Result<std::optional<Divergence>> found = find(ranks);
   if (!found) return found.error();
   if (!*found) return std::nullopt;
   divergence_ = call_text(name) + ": ranks hold different results: " + describe(**found);

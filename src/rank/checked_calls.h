@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls of a rank that verifies: one at a time, in order, each followed by a check that all
-// ranks hold the same bits where they should. For finding what is wrong, not for speed.
+// The calls of a rank that verifies. They are made one at a time, in order, and after each the
+// ranks check that they hold the same bits where they should. This helps to find faults and is
+// slow.
 //
-// A thread of its own makes the calls and the checks, so that starting a call still takes no time
-// and programs that rely on that go on working. The calls that it makes are not the program's.
-// Any thread may call add(); the rest is for one.
+// A thread of its own makes the calls and the checks, so that starting a call still returns at
+// once, as programs may rely on. The calls that this thread makes are not the program's own. Any
+// thread may call add(); only one thread may call the rest.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -21,23 +20,25 @@
 #include <infold/handle.h>
 #include <infold/result.h>
 
-#include "rank/calls/call.h"
+#include "base/mutex.h"
+#include "rank/call.h"
 #include "rank/calls/request.h"
 
 namespace infold::rank {
 
 class CheckedCalls {
  public:
-  // Begins a call under the name of one that the program has made.
+  // Begins a call under the name of a call that the program has made.
   using Begin = std::function<Handle(const CallRequest& request, CallName name)>;
 
-  // Throws std::system_error when no thread can be had.
+  // Throws std::system_error if no thread can be started.
   CheckedCalls(int rank, int world, Begin begin);
   ~CheckedCalls();
 
-  // Finishes `call` when the request is done and checked. Requires: before close().
+  // Finishes `call` when the request has been made and checked. Requires: close() has not been
+  // called.
   void add(Call& call, const CallRequest& request);
-  // Calls that have not begun fail from now on.
+  // From now on, calls that have not begun fail.
   void close();
   // Ends the thread. Requires: the driver has stopped, so that calls in flight have ended.
   void stop();
@@ -46,7 +47,7 @@ class CheckedCalls {
   struct Item {
     Call* call;
     CallRequest request;
-    std::vector<MutableTensorView> list;  // the request's own, which its caller may have dropped
+    std::vector<MutableTensorView> list;  // copied, because the caller may have dropped its own
   };
 
   void run();
@@ -57,11 +58,11 @@ class CheckedCalls {
   const int rank_;
   const int world_;
   const Begin begin_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Item> items_;
-  bool closed_ = false;
-  std::string divergence_;  // of the call that ended the job here; by the thread
+  base::Mutex mutex_;
+  base::ConditionVariable changed_;
+  std::deque<Item> items_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::string divergence_;  // names the call that ended the job here; used only by thread_
   std::thread thread_;
 };
 

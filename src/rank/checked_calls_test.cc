@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Members that verify: calls as usual while all is well, and an error that names the element where
-// a path changed what one rank got.
+// Tests members that verify: calls work as usual while all is well, and an error names the element
+// if a path has changed what one rank received.
 
 #include "rank/checked_calls.h"
 
@@ -28,14 +28,14 @@ using ::infold::testing::make_group;
 using ::infold::testing::on_every_rank;
 using ::testing::HasSubstr;
 
-// A path that flips the lowest bit of the last element of long answers, as a broken card would
-// after its checksum was verified. An i32 lies there with its lowest byte first.
+// A path that flips the lowest bit of the last element of long answers, as a broken network card
+// would do after its checksum was verified. The path reads an i32 there, lowest byte first.
 class CorruptingEndpoint final : public io::ForwardingEndpoint {
  public:
   using ForwardingEndpoint::ForwardingEndpoint;
 
   std::span<const io::Received> receive() override {
-    constexpr std::size_t kLong = 1000;  // Exchanges between checks are shorter.
+    constexpr std::size_t kLong = 1000;  // exchanges between checks are shorter
     const std::span<const io::Received> batch = ForwardingEndpoint::receive();
     changed_.assign(batch.begin(), batch.end());
     copies_.clear();
@@ -54,7 +54,7 @@ class CorruptingEndpoint final : public io::ForwardingEndpoint {
   std::vector<std::vector<std::byte>> copies_;
 };
 
-// A verifying job in which one rank's path is broken.
+// A verifying job in which the path of one rank is broken.
 std::vector<Communicator> job_with_broken_rank(int world, int broken) {
   LocalGroupOptions options;
   options.world = world;
@@ -116,13 +116,13 @@ TEST(CheckedCalls, NameCopiesThatDiffer) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// However each rank holds its tensor and its result: whole, in rows, in single elements.
+// The ranks hold their tensors and results in different forms: whole, in rows, in single elements.
 TEST(CheckedCalls, NameSumsWithoutZerosThatDiffer) {
   std::vector<Communicator> ranks = job_with_broken_rank(4, 1);
   std::vector<std::thread> threads;
   for (Communicator& comm : ranks) {
     threads.emplace_back([&comm] {
-      std::vector<std::int32_t> tensor(600);  // in 38 quarters of its blocks there is something
+      std::vector<std::int32_t> tensor(600);  // 38 quarters of its blocks are not zero
       std::fill_n(tensor.begin(), 300, 10);
       const std::size_t length = comm.rank() == 3 ? 1 : 100;
       std::vector<std::int64_t> indices(300 / length);
@@ -184,7 +184,7 @@ TEST(CheckedCalls, EveryCollectiveWorksWhileAllIsWell) {
 TEST(CheckedCalls, StartingStaysImmediateAndOrderHolds) {
   LocalGroup group = make_group({.world = 2, .verify = true});
   std::vector<std::vector<float>> tensors(64, std::vector<float>(100, 1.0F));
-  // Both ranks on one thread: neither start may wait for the other rank.
+  // Both ranks run on one thread, so neither start may wait for the other rank.
   std::vector<std::vector<float>> others = tensors;
   std::vector<Handle> handles;
   for (auto& tensor : tensors) handles.push_back(group[0].all_reduce(tensor));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicator: each method is a request to the member behind it.
+// Communicator: each method makes a request to the member behind it.
 #include <utility>
 
 #include <infold/communicator.h>
@@ -12,12 +12,12 @@ namespace {
 
 using core::Collective;
 
-// Without a member there is no job, and the handle says so.
+// A communicator without a member is not in a job, and its handle reports that.
 Handle start(const std::shared_ptr<rank::Member>& member, const rank::CallRequest& request) {
   return member ? member->start(request) : Handle();
 }
 
-// Sizes that are too large are refused before anybody looks at their product.
+// If the sizes are too large, the call is refused before their product is used.
 rank::CallRequest request_of(const RowsView& rows, const CallOptions& options) {
   rank::CallRequest request{Collective::all_reduce, {}, {}, 0, options};
   request.input = {nullptr, rows.rows * rows.row_elements, rows.values.type};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything is made of one exchange: of a number and its complement the greatest are the greatest
-// and the least, which are equal where all are; of numbers in places of their own, all of them.
-// Numbers of 64 bits go as two halves. Halves are equal everywhere where the numbers are.
+// All checks use one exchange, which finds maxima. Taking the maximum of n and of ~n yields both
+// the maximum and the minimum, so ranks agree if the two match. If each rank puts its number in a
+// place of its own, all ranks learn all numbers. Numbers of 64 bits travel as two halves; they are
+// equal everywhere if both halves are.
 #include "rank/divergence.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include <utility>
 
 #include "base/digest.h"
-#include "codec/format_choice.h"
+#include "encoding/format_choice.h"
 #include "numeric/order_key.h"
 
 namespace infold::rank {
@@ -31,7 +32,7 @@ struct Extent {
   std::uint64_t end = 0;
 };
 
-// What ranks compare: tensors that all hold in the same way...
+// What ranks compare is either a tensor that all ranks hold in the same form...
 struct Whole {
   TensorView tensor;
 
@@ -47,9 +48,9 @@ struct Whole {
   }
 };
 
-// ... and those of which each holds what it likes, as long as it holds all that is not zero.
+// ... or a tensor of which each rank may hold any part that includes all elements other than zero.
 struct Sparse {
-  RowsView rows;  // with indices, or one row that is all of the tensor
+  RowsView rows;  // with indices, or one row that is the whole tensor
 
   DataType type() const { return rows.values.type; }
   std::uint64_t elements() const { return rows.rows * rows.row_elements; }
@@ -68,7 +69,7 @@ struct Sparse {
   }
 
  private:
-  // Calls visit(element, bits) for all in the extent that are not zero.
+  // Calls visit(element, bits) for each element in the extent that is not zero.
   template <typename Visit>
   void for_each(Extent extent, Visit&& visit) const {
     const std::uint64_t length = rows.row_elements;
@@ -92,28 +93,28 @@ struct Sparse {
   }
 };
 
-Result<bool> is_same_everywhere(const Peers& peers, const base::Digest& digest) {
+Result<bool> is_same_everywhere(const Ranks& ranks, const base::Digest& digest) {
   const std::int32_t high = high_half(digest.value());
   const std::int32_t low = low_half(digest.value());
   std::int32_t both[] = {high, low, ~high, ~low};
-  if (auto done = peers.greatest(both); !done) return tl::unexpected(done.error());
+  if (auto done = ranks.greatest(both); !done) return tl::unexpected(done.error());
   return both[0] == ~both[2] && both[1] == ~both[3];
 }
 
-// Halves until the first element that is not the same everywhere is alone.
+// Halves the extent until only the first element that differs between ranks is left.
 template <typename Tensor>
-Result<std::uint64_t> first_difference(const Tensor& tensor, const Peers& peers) {
+Result<std::uint64_t> first_difference(const Tensor& tensor, const Ranks& ranks) {
   Extent extent{0, tensor.elements()};
   while (extent.end - extent.first > 1) {
     const std::uint64_t middle = extent.first + (extent.end - extent.first) / 2;
-    const Result<bool> same = is_same_everywhere(peers, tensor.digest({extent.first, middle}));
+    const Result<bool> same = is_same_everywhere(ranks, tensor.digest({extent.first, middle}));
     if (!same) return tl::unexpected(same.error());
     (*same ? extent.first : extent.end) = middle;
   }
   return extent.first;
 }
 
-// The value of most ranks; among equals, the one whose first rank is lowest.
+// The most frequent value; if several are, the one whose first rank is lowest.
 std::int64_t value_of_most(const std::vector<std::int64_t>& values) {
   std::map<std::int64_t, std::size_t> counts;
   for (const std::int64_t value : values) ++counts[value];
@@ -172,7 +173,7 @@ std::string distance_text(const Divergence& divergence) {
 
 }  // namespace
 
-Peers peers_of(Communicator& communicator) {
+Ranks ranks_of(Communicator& communicator) {
   return {communicator.rank(), communicator.world(),
           [&communicator](std::span<std::int32_t> in_place) -> Result<void> {
             const auto done =
@@ -182,12 +183,12 @@ Peers peers_of(Communicator& communicator) {
           }};
 }
 
-Result<std::vector<std::int64_t>> numbers_of_all(const Peers& peers, std::int64_t own) {
-  const auto world = static_cast<std::size_t>(peers.world);
+Result<std::vector<std::int64_t>> numbers_of_all(const Ranks& ranks, std::int64_t own) {
+  const auto world = static_cast<std::size_t>(ranks.world);
   std::vector<std::int32_t> halves(2 * world, kNothing);
-  halves[2 * static_cast<std::size_t>(peers.rank)] = high_half(static_cast<std::uint64_t>(own));
-  halves[2 * static_cast<std::size_t>(peers.rank) + 1] = low_half(static_cast<std::uint64_t>(own));
-  if (auto done = peers.greatest(halves); !done) return tl::unexpected(done.error());
+  halves[2 * static_cast<std::size_t>(ranks.rank)] = high_half(static_cast<std::uint64_t>(own));
+  halves[2 * static_cast<std::size_t>(ranks.rank) + 1] = low_half(static_cast<std::uint64_t>(own));
+  if (auto done = ranks.greatest(halves); !done) return tl::unexpected(done.error());
   std::vector<std::int64_t> numbers;
   for (std::size_t rank = 0; rank < world; ++rank) {
     const auto low = static_cast<std::uint32_t>(halves[2 * rank + 1]);
@@ -199,13 +200,13 @@ Result<std::vector<std::int64_t>> numbers_of_all(const Peers& peers, std::int64_
 namespace {
 
 template <typename Tensor>
-Result<std::optional<Divergence>> find(const Tensor& result, const Peers& peers) {
-  const Result<bool> same = is_same_everywhere(peers, result.digest({0, result.elements()}));
+Result<std::optional<Divergence>> find(const Tensor& result, const Ranks& ranks) {
+  const Result<bool> same = is_same_everywhere(ranks, result.digest({0, result.elements()}));
   if (!same) return tl::unexpected(same.error());
   if (*same) return std::nullopt;
-  const Result<std::uint64_t> element = first_difference(result, peers);
+  const Result<std::uint64_t> element = first_difference(result, ranks);
   if (!element) return tl::unexpected(element.error());
-  const auto values = numbers_of_all(peers, static_cast<std::int64_t>(result.bits(*element)));
+  const auto values = numbers_of_all(ranks, static_cast<std::int64_t>(result.bits(*element)));
   if (!values) return tl::unexpected(values.error());
 
   Divergence divergence;
@@ -225,19 +226,19 @@ Result<std::optional<Divergence>> find(const Tensor& result, const Peers& peers)
 
 }  // namespace
 
-Result<std::optional<Divergence>> find_divergence(TensorView result, const Peers& peers) {
-  return find(Whole{result}, peers);
+Result<std::optional<Divergence>> find_divergence(TensorView result, const Ranks& ranks) {
+  return find(Whole{result}, ranks);
 }
 
-Result<std::optional<Divergence>> find_sparse_divergence(TensorView result, const Peers& peers) {
+Result<std::optional<Divergence>> find_sparse_divergence(TensorView result, const Ranks& ranks) {
   static constexpr std::int64_t kOnlyRow[] = {0};
-  if (result.elements == 0) return find_sparse_divergence(RowsView{{}, result, 0, 1}, peers);
-  return find_sparse_divergence(RowsView{kOnlyRow, result, 1, result.elements}, peers);
+  if (result.elements == 0) return find_sparse_divergence(RowsView{{}, result, 0, 1}, ranks);
+  return find_sparse_divergence(RowsView{kOnlyRow, result, 1, result.elements}, ranks);
 }
 
 Result<std::optional<Divergence>> find_sparse_divergence(const RowsView& result,
-                                                         const Peers& peers) {
-  return find(Sparse{result}, peers);
+                                                         const Ranks& ranks) {
+  return find(Sparse{result}, ranks);
 }
 
 std::optional<std::uint64_t> ulps_between(DataType type, std::uint64_t a_bits,
@@ -274,7 +275,7 @@ std::string value_text(DataType type, std::uint64_t bits) {
 
 std::uint64_t bits_at(TensorView tensor, std::uint64_t element) {
   const std::size_t bytes = element_bytes(tensor.type);
-  std::uint64_t bits = 0;  // Little-endian, as every machine that this is built for.
+  std::uint64_t bits = 0;  // little-endian, as are all machines that infold is built for
   std::memcpy(&bits, static_cast<const std::byte*>(tensor.data) + element * bytes, bytes);
   return bits;
 }

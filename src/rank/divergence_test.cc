@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that hold the same, ranks that do not, and what is said of them: over a job in this
-// process.
+// Tests ranks that hold the same bits, ranks that do not, and what is reported about them, in a job
+// within this process.
 
 #include "rank/divergence.h"
 
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "api/testing.h"
+#include "base/mutex.h"
 
 namespace infold::rank {
 namespace {
@@ -25,25 +25,28 @@ using ::infold::testing::make_group;
 using ::infold::testing::on_every_rank;
 using ::testing::ElementsAre;
 
-// What all ranks find, which must be the same, of tensors that `change` has changed.
+// Changes each rank's tensor by `change`, and returns what all ranks find, which must be the same.
 template <typename T>
 std::optional<Divergence> find(int world, std::vector<T> tensor,
                                const std::function<void(int rank, std::vector<T>&)>& change) {
   LocalGroup group = make_group({.world = world, .faults = {.loss = 0.02}});
-  std::mutex mutex;
-  std::set<std::string> said;
-  std::optional<Divergence> first;
+  struct {
+    base::Mutex mutex;
+    std::set<std::string> said GUARDED_BY(mutex);
+    std::optional<Divergence> first GUARDED_BY(mutex);
+  } all;
   on_every_rank(group, [&](Communicator& comm, int rank) {
     std::vector<T> own = tensor;
     change(rank, own);
-    const auto found = find_divergence(own, peers_of(comm));
-    const std::lock_guard lock(mutex);
+    const auto found = find_divergence(own, ranks_of(comm));
+    const base::MutexLock lock(all.mutex);
     ASSERT_TRUE(found.has_value()) << found.error().message;
-    said.insert(*found ? describe(**found) : "");
-    first = *found;
+    all.said.insert(*found ? describe(**found) : "");
+    all.first = *found;
   });
-  EXPECT_EQ(said.size(), 1U);
-  return first;
+  const base::MutexLock lock(all.mutex);
+  EXPECT_EQ(all.said.size(), 1U);
+  return all.first;
 }
 
 TEST(Divergence, EqualTensorsAgree) {
@@ -106,7 +109,7 @@ TEST(Divergence, SignsOfZeroAndNansDiffer) {
 TEST(Divergence, CountsUlpsAcrossZeroAndOverTheWholeRange) {
   const auto f32 = [](float value) { return std::uint64_t{std::bit_cast<std::uint32_t>(value)}; };
   const float least = std::numeric_limits<float>::denorm_min();
-  EXPECT_EQ(ulps_between(DataType::f32, f32(-least), f32(least)), 3U);  // both zeros between
+  EXPECT_EQ(ulps_between(DataType::f32, f32(-least), f32(least)), 3U);  // counts both zeros
   EXPECT_EQ(ulps_between(DataType::f16, 0x3C00, 0x3C05), 5U);
   EXPECT_EQ(ulps_between(DataType::bf16, 0x7F80, 0x7F7F), 1U);  // infinity follows the largest
   EXPECT_EQ(ulps_between(DataType::i64, 0x8000000000000000, 0x7FFFFFFFFFFFFFFF),
@@ -127,7 +130,7 @@ TEST(Divergence, WritesValuesOfEveryType) {
 }
 
 TEST(Divergence, AnErrorOfTheExchangeIsTheAnswer) {
-  const Peers broken = {0, 2, [](std::span<std::int32_t>) -> Result<void> {
+  const Ranks broken = {0, 2, [](std::span<std::int32_t>) -> Result<void> {
                           return tl::unexpected(Error{Code::unavailable, "nobody is there"});
                         }};
   const std::vector<float> tensor(10);

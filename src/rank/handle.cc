@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Handle: waiting for a call, and giving it back when nobody can ask for it any more.
+// Handle: waits for a call, and returns the call to its pool when nobody can ask for its result any
+// more.
 #include <algorithm>
 #include <utility>
 
 #include <infold/handle.h>
 
 #include "io/host/clock.h"
-#include "rank/calls/call.h"
+#include "rank/call.h"
 #include "rank/member.h"
 
 namespace infold {
 namespace {
 
-// Longer than any deadline, and small enough to be added to a clock.
+// Longer than any deadline, and small enough that adding it to a clock's time cannot overflow.
 constexpr std::chrono::nanoseconds kForever = std::chrono::hours(24 * 365 * 2);
 
 tl::unexpected<Error> no_call() {

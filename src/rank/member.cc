@@ -5,17 +5,18 @@
 #include <new>
 #include <utility>
 
-#include "codec/format_choice.h"
+#include "encoding/format_choice.h"
 #include "io/host/clock.h"
 #include "rank/calls/site_obstacle.h"
 
 namespace infold::rank {
 namespace {
 
-// Beyond any program's patience, and small enough that adding it to a clock cannot overflow.
+// Longer than any program waits, and small enough that adding it to a clock's time cannot overflow.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
 
-// A job may sum no integers of 64 bits. Elements that are only copied go as two halves there.
+// A job may be unable to sum integers of 64 bits. Elements that are only copied then travel as two
+// halves.
 bool needs_halves(const CallRequest& request, const core::WorkerOptions& options) {
   return request.collective == core::Collective::broadcast &&
          element_bytes(request.input.type) == 8 && !options.formats.has(core::WireFormat::i64);
@@ -90,9 +91,9 @@ void Member::end_membership() {
   options_.membership.reset();
 }
 
-// Calls that are being made come behind those that are made again.
+// Calls that begin meanwhile follow the calls that are made again.
 void Member::resume(Reentry entry) {
-  const std::lock_guard turn(calls_mutex_);
+  const base::MutexLock turn(calls_mutex_);
   sparse_obstacle_ = find_sparse_obstacle(entry.worker, options_.site_names);
   options_.worker.limits = entry.worker.limits;
   options_.worker.formats = entry.worker.formats;
@@ -103,7 +104,7 @@ void Member::resume(Reentry entry) {
   end_reason_.set_lost_switch({});
   for (Call* const call : rejoiner_->come_back()) {
     call->start_over();
-    launch_or_refuse(*call, call->again.request);
+    launch_or_refuse(*call, call->rejoin.request());
   }
   entry.watch(*this);
 }
@@ -111,7 +112,7 @@ void Member::resume(Reentry entry) {
 void Member::fail_kept(Call& call, const std::string& why) {
   finish(call, tl::unexpected(end_reason_.of_failed(call, drivers().failure(), io::monotonic_now(),
                                                     "; " + why)));
-  drivers().wake_callers();  // with nothing to come
+  drivers().wake_callers();  // although no event will come for them
 }
 
 Handle Member::handle_of(Call& call) {
@@ -119,33 +120,32 @@ Handle Member::handle_of(Call& call) {
 }
 
 Handle Member::start(const CallRequest& request) {
-  const std::lock_guard turn(calls_mutex_);
+  const base::MutexLock turn(calls_mutex_);
   const CallName name = {request.collective, ++calls_made_, request.in_parts};
   if (!checked_) return begin_in_turn(request, name);
   Call& call = calls_.acquire();
-  call.name = name;
-  call.is_checked = true;
+  call.begin_checked(name);
   checked_->add(call, request);
   return handle_of(call);
 }
 
 Handle Member::begin(const CallRequest& request, CallName name) {
-  const std::lock_guard turn(calls_mutex_);
+  const base::MutexLock turn(calls_mutex_);
   return begin_in_turn(request, name);
 }
 
 Handle Member::begin_in_turn(const CallRequest& request, CallName name) {
   Call& call = calls_.acquire();
-  call.name = name;
-  call.started = io::monotonic_now();
+  const base::Instant now = io::monotonic_now();
+  const std::chrono::nanoseconds deadline =
+      request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
+  call.begin(name, {.started = now,
+                    .deadline = now + base::Duration{std::min(deadline, kDeadlineMax).count()}});
   Handle handle = handle_of(call);
   if (std::optional<Error> error = check_request(request, rank(), world())) {
     refuse(call, std::move(*error));
     return handle;
   }
-  const std::chrono::nanoseconds deadline =
-      request.options.deadline.count() > 0 ? request.options.deadline : options_.deadline;
-  call.deadline = call.started + base::Duration{std::min(deadline, kDeadlineMax).count()};
   if (rejoiner_ && rejoiner_->add(call, request)) return handle;
   launch_or_refuse(call, request);
   return handle;
@@ -169,9 +169,10 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   Result<FormatChoice> format =
       request.collective == core::Collective::barrier
           ? FormatChoice{}
-          : codec::choose_format({request.collective, request.input.type, request.options.reduction,
-                                  request.options.wire, options_.wire,
-                                  static_cast<std::uint32_t>(world()), options_.worker.native()});
+          : encoding::choose_format({request.collective, request.input.type,
+                                     request.options.reduction, request.options.wire, options_.wire,
+                                     static_cast<std::uint32_t>(world()),
+                                     options_.worker.native()});
   if (!format) return format.error();
   const bool is_empty = request.input.elements == 0 && !request.is_list && !request.encoded;
   if (is_empty && !options_.worker.sums(format->layout))
@@ -186,24 +187,22 @@ std::optional<Error> Member::launch(Call& call, const CallRequest& request) {
   if (is_sparse) {
     if (auto error = refuse_sparse(request, *format, sparse_obstacle_)) return error;
   }
-  LaunchTerms terms = {*format, rank(), world(), call.deadline, options_.worker.limits};
+  LaunchTerms terms = {*format, rank(), world(), call.deadline(), options_.worker.limits};
   if (AutomaticLayout::decides(request, *format)) {
     if (auto error = automatic_layout_.choose(call, request, *format, in_flight_)) return error;
-    const sparse::LayoutChoice::Choice& choice = *call.layout.choice;
-    // The choice is made in any case: ranks whose job comes back at other sites count alike.
+    const sparse::LayoutChoice::Choice& choice = *call.layout.choice();
+    // The choice is made even if there is an obstacle: when the job comes back at other sites, all
+    // ranks must have counted the same choices.
     is_sparse = choice.is_sparse && sparse_obstacle_.empty();
-    terms.started = call.layout.launched;
+    terms.started = call.layout.launched();
     if (choice.asks) terms.opinion = choice.opinion;
   }
-  call.launch = &call.launches.choose(request, *format, is_sparse);
-  Result<LaunchOutline> outline = call.launch->begin(request, terms);
-  if (!outline) return std::move(outline.error());
-  call.outline = *outline;
+  if (auto error = call.launch.begin(request, terms, is_sparse)) return error;
   return in_flight_.submit(call);
 }
 
 void Member::conclude(Call& call, base::Instant now) {
-  const std::optional<core::Failure>& failure = call.transfers.failure;
+  const std::optional<core::Failure>& failure = call.transfers.failure();
   if (failure && rejoiner_ && is_site_lost(*failure) && rejoiner_->keep(call)) return;
   if (failure) {
     finish(call, tl::unexpected(end_reason_.of_failed(call, failure, now)));
@@ -216,30 +215,31 @@ void Member::conclude(Call& call, base::Instant now) {
     refuse(call, {Code::resource_exhausted, "no memory for the result", -1, ""});
     return;
   }
-  if (call.layout.choice) automatic_layout_.learn(call, calls_made_ == call.name.number);
+  if (call.layout.choice()) automatic_layout_.learn(call, calls_made_ == call.name().number);
   finish(call, std::move(result));
 }
 
 // Throws std::bad_alloc.
 Result<Completion> Member::deliver(Call& call) {
-  if (std::optional<Error> error = call.launch->deliver()) {
-    error->message = call_text(call.name) + ": " + error->message;
+  if (std::optional<Error> error = call.launch.deliver()) {
+    error->message = call_text(call.name()) + ": " + error->message;
     return tl::unexpected(std::move(*error));
   }
-  if (call.outline.leaves_out_zeros) ++calls_sparse_;
-  // Nothing was there to be summed, but all have called.
-  const bool gathers = call.name.in_parts && call.name.collective == core::Collective::broadcast;
-  const bool is_of_all = call.outline.elements == 0 || gathers;
-  return Completion{is_of_all ? world() : call.transfers.ranks_summed};
+  if (call.launch.outline().leaves_out_zeros) ++calls_sparse_;
+  // Nothing was summed in these cases, but all ranks have called.
+  const bool gathers =
+      call.name().in_parts && call.name().collective == core::Collective::broadcast;
+  const bool is_of_all = call.launch.outline().elements == 0 || gathers;
+  return Completion{is_of_all ? world() : call.transfers.ranks_summed(), call.launch.format()};
 }
 
 void Member::finish(Call& call, Result<Completion> result) {
   if (rejoiner_) rejoiner_->remove(call);
-  call.clear_launch();
+  call.launch.clear();
   call.finish(std::move(result));
 }
 
-// The ranks that make this call wait for this one, so a call that cannot be made ends the job.
+// The other ranks wait for this rank in the call, so a call that cannot be made ends the job.
 void Member::refuse(Call& call, Error error) {
   if (error.code == Code::aborted) {
     error = end_reason_.of_late(call, drivers().failure());
@@ -258,17 +258,17 @@ std::optional<Error> Member::failure() {
 
 void Member::cancel(const Call& call) {
   if (rejoiner_ && rejoiner_->keeps(call)) rejoiner_->give_up("this rank gave a call up");
-  in_flight_.cancel(call, call.is_checked && !call.done());
+  in_flight_.cancel(call, call.is_checked() && !call.done());
 }
 
 void Member::drive_until(const Call& call, base::Instant deadline) {
-  if (call.is_checked) return;  // Another thread makes it, and drives.
+  if (call.is_checked()) return;  // another thread makes and drives it
   in_flight_.drive_until(call, deadline);
 }
 
 Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
   const core::RankRanges missing = in_flight_.waiting_for(call);
-  return describe_pending(call.name, base::Duration{waited.count()}, missing);
+  return describe_pending(call.name(), base::Duration{waited.count()}, missing);
 }
 
 Statistics Member::statistics() {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands behind a Communicator: one rank's membership of a job. Gives calls their order and
-// their deadlines, has each made by its launch (calls/launch/), and turns what becomes of its
-// transfers into its result. A failed call changes no tensor and ends the job, also for later
-// calls.
+// One rank's membership of a job, behind a Communicator. Gives calls their order and their
+// deadlines, has each made by its launch (calls/launch/), and makes the call's result from what
+// becomes of its transfers. A failed call does not change any tensor. It ends the job, so that
+// later calls fail as well.
 //
-// Locks, taken in this order: calls_mutex_ gives calls their order, the lock of those in flight
-// guards their transfers, a driver's lock its worker. All other locks guard one object each.
+// Locks, in the order in which they are taken: calls_mutex_ gives calls their order, the lock of
+// InFlight guards their transfers, and a driver's lock guards its worker. Every other lock guards a
+// single object.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,10 +21,11 @@
 #include <infold/handle.h>
 #include <infold/options.h>
 
+#include "base/mutex.h"
 #include "core/worker/worker.h"
 #include "rank/automatic_layout.h"
+#include "rank/call.h"
 #include "rank/call_pool.h"
-#include "rank/calls/call.h"
 #include "rank/calls/request.h"
 #include "rank/checked_calls.h"
 #include "rank/drivers/in_flight.h"
@@ -49,17 +50,17 @@ struct MemberOptions {
   std::vector<std::string> site_names = {};  // for errors; may be empty
   Paths paths = {};
   bool verify = false;  // see JoinOptions
-  Rejoin rejoin = {};   // empty: the job's first end is its last
+  Rejoin rejoin = {};   // empty: the job is not joined again
   TellCalls tell = {};
 };
 
 class Member final : private Rejoiner::Owner, public std::enable_shared_from_this<Member> {
  public:
-  // Throws std::system_error when no thread can be had.
+  // Throws std::system_error if no thread can be started.
   Member(MemberOptions options, std::vector<DrivenSites> shares);
   ~Member() override;
 
-  // A refused request gives a handle too, one that has failed.
+  // A refused request also gives a handle; its call has failed.
   Handle start(const CallRequest& request);
   void leave();
 
@@ -71,17 +72,17 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   const std::string& interface() const { return options_.paths.interface; }
   io::EndpointCounters endpoint_counters() { return drivers().endpoint_counters(); }
 
-  // The holder of the job's connections has lost a rank, or an aggregator.
+  // The holder of the job's connections calls these when it has lost a rank or an aggregator.
   void lose_rank(std::uint32_t rank);
-  // `lost_switch`, if not empty, is the address of the switch behind it that is gone.
+  // `lost_switch`, if not empty, is the address of the lost switch behind that site.
   void lose_site(std::uint8_t site, const std::string& lost_switch = {});
   // The job is over at another rank, which has left.
   void hear_end(const core::Abort& abort);
 
-  // For handles.
+  // These are for handles.
   void cancel(const Call& call);
-  // Drives the job on this thread until the call is done or the time has come, unless another
-  // thread does.
+  // Drives the job on this thread until the call is done or the time has come. Returns at once if
+  // another thread drives.
   void drive_until(const Call& call, base::Instant deadline);
   void recycle(Call& call) { calls_.recycle(call); }
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
@@ -91,11 +92,11 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   bool has_lost_site();
 
   Handle handle_of(Call& call);
-  // A call under a name, at once and unchecked.
+  // Begins a call under that name, at once and unchecked.
   Handle begin(const CallRequest& request, CallName name);
-  Handle begin_in_turn(const CallRequest& request, CallName name);
-  void launch_or_refuse(Call& call, const CallRequest& request);
-  std::optional<Error> launch(Call& call, const CallRequest& request);
+  Handle begin_in_turn(const CallRequest& request, CallName name) REQUIRES(calls_mutex_);
+  void launch_or_refuse(Call& call, const CallRequest& request) REQUIRES(calls_mutex_);
+  std::optional<Error> launch(Call& call, const CallRequest& request) REQUIRES(calls_mutex_);
 
   void conclude(Call& call, base::Instant now);
   Result<Completion> deliver(Call& call);
@@ -107,15 +108,15 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   void fail_kept(Call& call, const std::string& why) override;
 
   MemberOptions options_;
-  std::mutex calls_mutex_;
+  base::Mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_made_{0};
   std::atomic<std::uint64_t> calls_sparse_{0};
-  std::string sparse_obstacle_;  // by calls_mutex_; see find_sparse_obstacle()
+  std::string sparse_obstacle_ GUARDED_BY(calls_mutex_);  // see find_sparse_obstacle()
   EndReason end_reason_;
   AutomaticLayout automatic_layout_;
   CallPool calls_;
-  InFlight in_flight_;                   // its thread uses all of the above
-  std::optional<Rejoiner> rejoiner_;     // its thread uses those in flight, too
+  InFlight in_flight_;                   // its threads use all of the above
+  std::optional<Rejoiner> rejoiner_;     // its thread also uses in_flight_
   std::optional<CheckedCalls> checked_;  // likewise
 };
 

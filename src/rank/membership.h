@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's membership of its job: what connects the rank to the job besides packets. Destroying it
-// leaves the job.
+// Connects a rank to its job besides packets. Destroying this object leaves the job.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 
-#include "control/transfer_note.h"
 #include "core/packet/packet.h"
+#include "join/transfer_note.h"
 
 namespace infold::rank {
 
-// Tells an emulator of this rank's transfers, in their order. Empty: nobody asks.
-using TellCalls = std::function<void(const control::CallNote&)>;
+// Tells an emulator of this rank's transfers, in their order. Empty if nobody asks for them.
+using TellCalls = std::function<void(const join::CallNote&)>;
 
 class Membership {
  public:
   virtual ~Membership() = default;
-  // Before it is destroyed: why this rank's calls failed. Packets may never tell that to ranks
-  // which call later.
+  // Notes why this rank's calls failed, before the membership is destroyed. Packets may never tell
+  // that to ranks that call later.
   virtual void note_end(const core::Abort& abort) = 0;
-  // Before it is destroyed: a site is gone. Packets may tell that before the connection does.
+  // Notes that a site is gone, before the membership is destroyed. Packets may report that before
+  // the connection does.
   virtual void note_site_lost(std::uint8_t site) = 0;
 };
 

@@ -4,17 +4,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "base/digest.h"
 #include "io/host/clock.h"
 
 namespace infold::rank {
 namespace {
 
-// Ranks notice within moments of each other and then try over and over, so that the tries of all
-// overlap; a communicator that is destroyed meanwhile waits no longer than this.
+// How long one try to join lasts. Ranks notice the loss within moments of each other and then try
+// repeatedly, so that the tries of all ranks overlap. A communicator that is destroyed meanwhile
+// waits no longer than this.
 constexpr std::chrono::nanoseconds kTry = std::chrono::seconds(2);
 
-// Another try cannot end otherwise.
+// Whether another try would end the same way.
 bool is_final(const Error& error) {
   return error.code == Code::mismatch || error.code == Code::invalid_argument;
 }
@@ -25,55 +27,57 @@ Rejoiner::Rejoiner(Owner& owner, Rejoin rejoin, std::chrono::nanoseconds patienc
     : owner_(owner), rejoin_(std::move(rejoin)), patience_(patience), thread_([this] { run(); }) {}
 
 bool Rejoiner::add(Call& call, const CallRequest& request) {
-  Call::Again& again = call.again;
-  again.list.assign(request.list.begin(), request.list.end());
-  again.request = request;
-  again.request.list = again.list;
-  const std::lock_guard lock(mutex_);
-  again.order = ++last_order_;
-  again.is_kept = state_ == State::away;
-  kept_ += again.is_kept ? 1 : 0;
-  calls_.push_back(&call);
-  return again.is_kept;
+  RejoinRecord& record = call.rejoin;
+  record.list_.assign(request.list.begin(), request.list.end());
+  record.request_ = request;
+  record.request_.list = record.list_;
+  const base::MutexLock lock(mutex_);
+  const bool is_kept = state_ == State::away;
+  kept_ += is_kept ? 1 : 0;
+  calls_.push_back({&call, ++last_order_, is_kept});
+  return is_kept;
 }
 
 void Rejoiner::remove(Call& call) {
-  const std::lock_guard lock(mutex_);
-  const auto place = std::find(calls_.begin(), calls_.end(), &call);
+  const base::MutexLock lock(mutex_);
+  const auto place = find(call);
   if (place == calls_.end()) return;
-  kept_ -= std::exchange(call.again.is_kept, false) ? 1 : 0;
+  kept_ -= place->is_kept ? 1 : 0;
   calls_.erase(place);
-  // The thread sleeps while the job is present, and is not to wake up for every call.
+  // While the job is present, the thread sleeps and should not wake up for every call.
   if (state_ == State::away) changed_.notify_all();
 }
 
 bool Rejoiner::keep(Call& call) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (state_ == State::over) return false;
   changed_.notify_all();
-  if (!call.outline.input_survives) {
+  if (!call.launch.outline().input_survives) {
     state_ = State::over;
     why_over_ = "a call in place without keep_input cannot be made again";
     return false;
   }
+  const auto place = find(call);
+  CHECK(place != calls_.end());
   state_ = State::away;
-  kept_ += std::exchange(call.again.is_kept, true) ? 0 : 1;
+  kept_ += std::exchange(place->is_kept, true) ? 0 : 1;
   return true;
 }
 
 bool Rejoiner::keeps(const Call& call) {
-  const std::lock_guard lock(mutex_);
-  return call.again.is_kept;
+  const base::MutexLock lock(mutex_);
+  const auto place = find(call);
+  return place != calls_.end() && place->is_kept;
 }
 
 void Rejoiner::note_lost_switch() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (state_ == State::present) state_ = State::away;
   changed_.notify_all();
 }
 
 void Rejoiner::give_up(const std::string& why) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (state_ != State::over) why_over_ = why;
   state_ = State::over;
   changed_.notify_all();
@@ -85,18 +89,22 @@ void Rejoiner::close() {
 }
 
 std::vector<Call*> Rejoiner::come_back() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (state_ == State::over) return {};
   state_ = State::present;
   kept_ = 0;
-  for (Call* const call : calls_) call->again.is_kept = false;
-  return calls_;
+  std::vector<Call*> again;
+  for (Unfinished& each : calls_) {
+    each.is_kept = false;
+    again.push_back(each.call);
+  }
+  return again;
 }
 
 void Rejoiner::run() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   while (state_ != State::over) {
-    changed_.wait(lock, [this] { return state_ != State::present; });
+    while (state_ == State::present) changed_.wait(lock);
     if (state_ == State::over) break;
     lock.unlock();
     const std::optional<std::string> failed = join_again();
@@ -104,20 +112,21 @@ void Rejoiner::run() {
     lock.lock();
   }
   std::vector<Call*> kept;
-  std::copy_if(calls_.begin(), calls_.end(), std::back_inserter(kept),
-               [](const Call* call) { return call->again.is_kept; });
+  for (const Unfinished& each : calls_) {
+    if (each.is_kept) kept.push_back(each.call);
+  }
   const std::string why = why_over_;
   lock.unlock();
   for (Call* const call : kept) owner_.fail_kept(*call, why);
 }
 
-// Nothing once the job is back, else why it is not.
+// Returns nothing once the job is back, otherwise why it is not.
 std::optional<std::string> Rejoiner::join_again() {
   const base::Instant limit = io::monotonic_now() + base::Duration{patience_.count()};
   std::string why;
-  std::unique_lock lock(mutex_);
-  // Every call in flight hears of the end; only then is it known which are finished.
-  changed_.wait(lock, [this] { return kept_ == calls_.size() || state_ == State::over; });
+  base::MutexLock lock(mutex_);
+  // Every call in flight hears of the end, and only then is it known which calls are finished.
+  while (kept_ != calls_.size() && state_ != State::over) changed_.wait(lock);
   lock.unlock();
   owner_.end_membership();
   lock.lock();
@@ -134,18 +143,24 @@ std::optional<std::string> Rejoiner::join_again() {
     why = "it could not be joined again (" + entry.error().message + ")";
     if (is_final(entry.error())) return why;
     lock.lock();
-    changed_.wait_for(lock, rejoin_.pause, [this] { return state_ == State::over; });
+    changed_.wait_for(lock, rejoin_.pause,
+                      [this]() REQUIRES(mutex_) { return state_ == State::over; });
   }
   return why_over_;
 }
 
+std::vector<Rejoiner::Unfinished>::iterator Rejoiner::find(const Call& call) {
+  return std::find_if(calls_.begin(), calls_.end(),
+                      [&call](const Unfinished& each) { return each.call == &call; });
+}
+
 CallHistory Rejoiner::history() const {
-  const std::uint64_t finished = calls_.empty() ? last_order_ : calls_.front()->again.order - 1;
+  const std::uint64_t finished = calls_.empty() ? last_order_ : calls_.front().order - 1;
   if (finished + calls_.size() == last_order_) return {finished, 0};
   base::Digest digest;
   std::size_t next = 0;
   for (std::uint64_t order = finished + 1; order <= last_order_; ++order) {
-    if (next < calls_.size() && calls_[next]->again.order == order) {
+    if (next < calls_.size() && calls_[next].order == order) {
       ++next;
     } else {
       digest.add(order);
@@ -154,9 +169,9 @@ CallHistory Rejoiner::history() const {
   return {finished, digest.value()};
 }
 
-// Until the first call that is kept would be late.
+// The time until the first kept call would miss its deadline.
 std::chrono::nanoseconds Rejoiner::time_left(base::Instant limit) const {
-  for (const Call* const call : calls_) limit = std::min(limit, call->deadline);
+  for (const Unfinished& each : calls_) limit = std::min(limit, each.call->deadline());
   return std::chrono::nanoseconds((limit - io::monotonic_now()).ns);
 }
 

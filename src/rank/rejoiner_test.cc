@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch goes and comes back under a running job.
+// Tests a switch that goes away and comes back while a job runs.
 #include <latch>
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::options_of;
 using testing::start_switch;
 
-// The last rank makes its call only when the test has seen the others make theirs.
+// Lets the last rank call only when the test has seen the calls of the other ranks.
 class LateRank {
  public:
   explicit LateRank(int rank) : rank_(rank), all_so_far_(rank + 1) {}
@@ -56,7 +56,7 @@ class Rejoining : public ::testing::Test {
     start_switch_again();
   }
 
-  // Each rank's body runs on a thread; the test's own goes on beside them.
+  // Runs each rank's body on a thread, and the test's own function beside them.
   void run_ranks(const std::function<void(Communicator&)>& body, const std::function<void()>& test,
                  const testing::Hosts& hosts = {}) {
     std::thread beside(test);
@@ -64,7 +64,7 @@ class Rejoining : public ::testing::Test {
     beside.join();
   }
 
-  // `meanwhile` happens while the last rank has not called and the others have.
+  // `meanwhile` runs while the last rank has not called and the others have.
   void run_with_a_late_rank(const std::function<void(Communicator&, LateRank&)>& body,
                             const std::function<void()>& meanwhile) {
     LateRank late(kWorld - 1);
@@ -76,7 +76,7 @@ class Rejoining : public ::testing::Test {
               });
   }
 
-  // The body begins when the switch has gone.
+  // The body begins when the switch is gone.
   void run_without_switch(const std::function<void(Communicator&)>& body) {
     std::latch idle(kWorld), gone(1);
     run_ranks(
@@ -139,14 +139,15 @@ TEST_F(Rejoining, AlsoWhereRanksSumBesideTheSwitch) {
   sum_around_a_restart();
 }
 
-// The job's name is free at the one that stayed as soon as all have left it.
+// The switch that stayed frees the job's name as soon as all ranks have left.
 TEST_F(Rejoining, AlsoWhereAnotherSwitchStays) {
   const auto stays = start_switch("127.0.0.1:0");
-  options_.switches.insert(options_.switches.begin(), stays->control_address().text());
+  options_.switches.insert(options_.switches.begin(), stays->join_address().text());
   sum_around_a_restart();
 }
 
-// As often as one likes, also with nothing in flight, and calls made meanwhile wait.
+// A job can come back any number of times, even with nothing in flight, and calls made meanwhile
+// wait.
 TEST_F(Rejoining, CallsMadeMeanwhileWait) {
   constexpr int kTimes = 3;
   std::latch idle[kTimes] = {std::latch(kWorld), std::latch(kWorld), std::latch(kWorld)};

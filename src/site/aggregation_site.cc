@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header names the packet's job and worker. The aggregator says where the answer goes.
+// A packet's header names its job and its worker. The job's aggregator says where the answer goes.
 #include "site/aggregation_site.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kJobNumbers = 1 << 16;
 
-// Whether a worker's packet has passed all checks of R-007. Answers then go to its source address.
+// Whether a worker's packet has passed all checks of R-007, so that answers now go to its source
+// address.
 bool was_accepted(core::Verdict verdict) {
   return verdict <= core::Verdict::answered_ended ||
          verdict == core::Verdict::dropped_stale_round ||
@@ -40,12 +41,13 @@ AggregationSite::Job::Job(const core::AggregatorOptions& options, std::uint16_t 
   sources.resize(workers.size());
 }
 
-// Whether answers to the worker go to that address already.
+// Whether answers to the worker already go to that address.
 bool AggregationSite::Job::is_known(std::uint8_t worker, const io::SocketAddress& from) const {
   return worker < addresses.size() && addresses[place_of(worker)] == from;
 }
 
-// The worker in this process sends nothing through a socket.
+// Whether the worker's packets may come from that address. The worker in this process sends
+// nothing through a socket.
 bool AggregationSite::Job::may_come(std::uint8_t worker, const io::SocketAddress& from) const {
   if (worker >= sources.size()) return true;  // the aggregator refuses the worker number
   if (worker == own) return false;
@@ -107,7 +109,7 @@ void AggregationSite::adopt(std::uint16_t number, std::uint8_t worker) {
   Job& job = *jobs_[number];
   CHECK_THAT(worker, <, job.addresses.size());
   CHECK(!job.own);
-  socket_.flush();  // trains refer to the addresses that they are for
+  socket_.flush();  // trains in the socket refer to these addresses
   std::swap(job.addresses[worker], job.addresses.back());
   job.known -= job.addresses.back().is_set() ? 1 : 0;
   job.addresses.back() = {};
@@ -129,7 +131,7 @@ std::span<const std::span<const std::byte>> AggregationSite::take_answers() {
   return taken_spans_;
 }
 
-// `from` is null for the worker in this process.
+// `from` is null if the datagram comes from the worker in this process.
 void AggregationSite::handle(std::span<const std::byte> datagram, const io::SocketAddress* from) {
   if (from != nullptr && io::is_probe(datagram)) {
     ++past_[count_index(PlaneVerdict::answered_probe)];
@@ -148,7 +150,7 @@ void AggregationSite::handle(std::span<const std::byte> datagram, const io::Sock
     return;
   }
   last_was_small_ = header.slot < job->small_slots;
-  // A worker may be at any address, even at the parent's. Its header names it.
+  // The header names the worker, because a worker may be at any address, even at the parent's.
   core::Source source;
   bool is_new = false;
   if (from == nullptr) {
@@ -175,7 +177,8 @@ void AggregationSite::count_malformed(std::span<const std::byte> datagram) {
   }
 }
 
-// Logs the first such packet, the second, the fourth and so on, so a flood makes few lines.
+// Logs the first such packet, the second, the fourth, the eighth and so on, so that a flood makes
+// few lines.
 void AggregationSite::warn_of(const Job& job, const core::Header& header,
                               const io::SocketAddress& from) {
   const std::uint64_t count =
@@ -193,7 +196,7 @@ void AggregationSite::warn_of(const Job& job, const core::Header& header,
 void AggregationSite::learn(Job& job, std::uint8_t worker, const io::SocketAddress& from) {
   if (worker >= job.addresses.size() || worker == job.own) return;
   io::SocketAddress& address = job.addresses[job.place_of(worker)];
-  socket_.flush();  // trains refer to the addresses that they are for
+  socket_.flush();  // trains in the socket refer to these addresses
   job.known += address.is_set() ? 0 : 1;
   address = from;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A socket and the aggregators behind it, of any number of jobs. A worker's packets come from one
-// host. Answers go to the port of the worker's last valid packet, so a worker may be behind
-// a NAT and needs no open port. One worker may be in this process. Packets between it and its
-// aggregator do not pass through a socket.
+// A socket and the aggregators behind it, for any number of jobs. Each worker's packets come from
+// one host. Answers go to the port that the worker's last valid packet came from, so a
+// worker may be behind a NAT and needs no open port. One worker may be in this process; its packets
+// then bypass the socket in both directions.
 //
-// Has no thread and no lock. The owner calls serve() when a datagram has arrived.
+// This class has no thread and no lock. Its owner calls serve() when a datagram has arrived.
 #pragma once
 
 #include <array>
@@ -20,24 +20,32 @@
 #include "io/udp/path_probe.h"
 #include "io/udp/udp_socket.h"
 #include "site/neighbours.h"
+#include "site/packet_counts.h"
 #include "site/serve_loop.h"
-#include "site/switch_status.h"
 
 namespace infold::site {
 
+// The counters of one job.
+struct JobPackets {
+  std::uint16_t job = 0;
+  core::VerdictCounters verdicts{};
+  std::size_t memory_bytes = 0;
+};
+
 struct SiteStatistics {
-  PacketCounts packets{};  // of all jobs, also the removed ones
+  PacketCounts packets{};  // for all jobs, including removed ones
   io::UdpCounters socket;
-  std::vector<JobPackets> jobs;  // of present jobs
+  std::vector<JobPackets> jobs;  // one entry for each present job
 };
 
 class AggregationSite final : public PacketServer {
  public:
   explicit AggregationSite(io::UdpSocket socket);
 
-  // Reserves the memory of the job's slots. The kernel provides pages when packets first use them.
-  // Slots below `small_slots` are for small tensors, whose ranks wait for every answer. The
-  // aggregator sends its sums to the parent, and takes answers from the parent's address alone.
+  // Reserves the memory of the job's slots, whose pages the kernel provides when packets first use
+  // them. Slots below `small_slots` are for small tensors, whose ranks wait for every answer. An
+  // aggregator with a parent sends its sums there and accepts answers from the parent's address
+  // only.
   class Job {
    public:
     Job(const core::AggregatorOptions& options, std::uint16_t small_slots,
@@ -45,7 +53,7 @@ class AggregationSite final : public PacketServer {
 
    private:
     friend class AggregationSite;
-    // The worker in this process is last, because it has no address.
+    // A worker's index in `addresses`. The worker in this process has no address, so it comes last.
     std::size_t place_of(std::uint8_t worker) const;
     std::size_t remote_count() const { return addresses.size() - (own ? 1 : 0); }
     bool is_known(std::uint8_t worker, const io::SocketAddress& from) const;
@@ -53,19 +61,20 @@ class AggregationSite final : public PacketServer {
 
     core::Aggregator aggregator;
     std::uint16_t small_slots;
-    std::vector<io::SocketAddress> addresses;  // unset until the worker's first packet
+    std::vector<io::SocketAddress> addresses;  // unset until a worker's first packet
     std::size_t known = 0;
     std::optional<std::uint8_t> own;
     std::array<io::SocketAddress, 1> parent;
     std::vector<core::RankRange> workers;
-    std::vector<io::SocketAddress> sources;  // by worker; unset: any host
+    std::vector<io::SocketAddress> sources;  // for each worker; unset: any host
   };
 
   bool has_job(std::uint16_t number) const { return jobs_[number] != nullptr; }
-  // Sets the job of that number and gives back the one before. Null stands for no job.
+  // Replaces the job of that number and hands back the previous one in `job`. Null stands for no
+  // job.
   void swap_job(std::uint16_t number, std::unique_ptr<Job>& job);
-  // Tells the job's workers of the end. The aggregator stays and repeats that answer until the job
-  // is removed.
+  // Tells the job's workers that the job has ended. The aggregator stays and repeats that answer
+  // until the job is removed.
   void end_job(std::uint16_t number, const core::Abort& abort);
   void end_all_jobs(const core::Abort& abort);
   SiteStatistics statistics() const;
@@ -75,13 +84,13 @@ class AggregationSite final : public PacketServer {
   void wait(base::Instant deadline) override { socket_.wait(deadline); }
   void wake() override { socket_.wake(); }
 
-  // From now on that worker of that job is in this process, and packets of it from the socket are
-  // dropped.
+  // From now on, that worker of the job is in this process. Packets that claim to come from it are
+  // dropped if they arrive at the socket.
   void adopt(std::uint16_t job, std::uint8_t worker);
-  // Takes a datagram from that worker. Answers to others go out with serve() or flush().
+  // Handles a datagram from that worker. Answers to other workers go out with serve() or flush().
   void handle_own(std::span<const std::byte> datagram);
   bool has_answers() const { return !answers_.places.empty(); }
-  // The answers to that worker. Valid until the next call.
+  // Returns the answers to that worker, which are valid until the next call.
   std::span<const std::span<const std::byte>> take_answers();
 
   void flush() { socket_.flush(); }
@@ -90,10 +99,10 @@ class AggregationSite final : public PacketServer {
   bool uses_trains() const { return socket_.sends_trains() && socket_.receives_trains(); }
 
  private:
-  // As many as a socket's queue in the kernel holds. More are dropped, as there.
+  // About as many as a socket's queue in the kernel holds. As there, further ones are dropped.
   static constexpr std::size_t kAnswersMax = 2048;
 
-  // Datagrams one after the other.
+  // Datagrams, stored one after another.
   struct Answers {
     std::vector<std::byte> bytes;
     std::vector<std::pair<std::size_t, std::size_t>> places;  // where each begins, and its length
@@ -112,9 +121,9 @@ class AggregationSite final : public PacketServer {
 
   io::UdpSocket socket_;
   io::SocketAddress address_;
-  std::vector<std::unique_ptr<Job>> jobs_;  // by number
-  std::vector<std::uint16_t> numbers_;      // of present jobs
-  PacketCounts past_{};                     // of removed jobs, and of packets of no job
+  std::vector<std::unique_ptr<Job>> jobs_;  // indexed by job number
+  std::vector<std::uint16_t> numbers_;      // the numbers of present jobs
+  PacketCounts past_{};                     // counts of removed and unknown jobs
   bool last_was_small_ = false;
   io::ProbeEcho echo_;
 

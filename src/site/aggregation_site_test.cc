@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which sources an aggregator with a socket accepts, and where its answers go.
+// Tests which sources an aggregator with a socket accepts, and where its answers go.
 #include "site/aggregation_site.h"
 
 #include <vector>
@@ -58,7 +58,7 @@ class Site : public ::testing::Test {
     return datagram;
   }
 
-  // Returns the verdict of the site.
+  // Sends the datagram and returns the site's verdict on it.
   core::Verdict send(io::UdpSocket& from, const std::vector<std::byte>& datagram) {
     const PacketCounts before = site_.statistics().packets;
     const std::vector<io::SocketAddress> to = {site_.address()};
@@ -72,7 +72,7 @@ class Site : public ::testing::Test {
     return core::Verdict::count_;
   }
 
-  // Whether the next datagram to one of the two goes to `expected`.
+  // Whether the next datagram arrives at `expected` and none arrives at `other`.
   static bool comes_to(io::UdpSocket& expected, io::UdpSocket& other) {
     while (expected.receive().empty()) expected.wait(io::monotonic_now() + base::milliseconds(10));
     return other.receive().empty();
@@ -97,7 +97,7 @@ TEST_F(Site, AnswersWhereAWorkersLatestPacketCameFrom) {
   EXPECT_TRUE(comes_to(stranger_, worker_));
 }
 
-// Worker 0 has a connection from 127.0.0.1, worker 1 from 127.0.0.2.
+// The join connections vouch for worker 0 at 127.0.0.1 and for worker 1 at 127.0.0.2.
 class VouchedSite : public Site {
  protected:
   VouchedSite()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The link of a datagram decides its aggregator and its sender. A worker cannot send packets of the
-// parent or of another worker.
+// The link over which a datagram arrives decides its aggregator and its sender, so a worker cannot
+// pretend to be the parent or another worker.
 #include "site/aggregator_driver.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ AggregatorDriver::AggregatorDriver(std::vector<Node> nodes, std::unique_ptr<io::
   loop_.emplace("infold-switch", static_cast<PacketServer&>(*this));
 }
 
-void AggregatorDriver::add_link(io::Peer peer, const Link& link) {
-  const auto place = static_cast<std::size_t>(peer);
+void AggregatorDriver::add_link(io::Neighbour neighbour, const Link& link) {
+  const auto place = static_cast<std::size_t>(neighbour);
   links_.resize(std::max(links_.size(), place + 1));
   links_[place] = link;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A leaf in memory. Every rank has a link of its own, and cannot send in another rank's name.
+// Tests a leaf over memory. Every rank has a link of its own and cannot send in another rank's
+// name.
 #include "site/aggregator_driver.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class Leaf : public ::testing::Test {
     return datagram;
   }
 
-  // The kind of the next packet at an endpoint.
+  // Returns the kind of the next packet that arrives at an endpoint.
   static core::Kind next_at(io::MemoryEndpoint& endpoint) {
     const base::Instant end = io::monotonic_now() + base::seconds(10);
     while (io::monotonic_now() < end) {
@@ -74,27 +75,27 @@ class Leaf : public ::testing::Test {
 };
 
 TEST_F(Leaf, TakesResultsFromTheParentsLinkAlone) {
-  rank0_.send(io::Peer{0}, packet(core::Kind::add, 0));
-  rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));
+  rank0_.send(io::Neighbour{0}, packet(core::Kind::add, 0));
+  rank1_.send(io::Neighbour{0}, packet(core::Kind::add, 1));
   EXPECT_EQ(next_at(parent_), core::Kind::add);
-  rank1_.send(io::Peer{0}, packet(core::Kind::result, 0));
-  rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));  // a repeat: the sum goes up again
+  rank1_.send(io::Neighbour{0}, packet(core::Kind::result, 0));
+  rank1_.send(io::Neighbour{0}, packet(core::Kind::add, 1));  // a repeat makes the sum go up again
   EXPECT_EQ(next_at(parent_), core::Kind::add);
   EXPECT_EQ(count_of(core::Verdict::dropped_wrong_way), 1U);
   EXPECT_EQ(count_of(core::Verdict::delivered), 0U);
 
-  parent_.send(io::Peer{0}, packet(core::Kind::result, 0));
+  parent_.send(io::Neighbour{0}, packet(core::Kind::result, 0));
   EXPECT_EQ(next_at(rank0_), core::Kind::result);
   EXPECT_EQ(next_at(rank1_), core::Kind::result);
 }
 
 TEST_F(Leaf, TakesNoContributionFromAnotherRanksLinkOrTheParents) {
-  rank0_.send(io::Peer{0}, packet(core::Kind::add, 0));
-  rank0_.send(io::Peer{0}, packet(core::Kind::add, 1));
-  parent_.send(io::Peer{0}, packet(core::Kind::add, 1));
-  rank0_.send(io::Peer{0}, packet(core::Kind::add, 0));
+  rank0_.send(io::Neighbour{0}, packet(core::Kind::add, 0));
+  rank0_.send(io::Neighbour{0}, packet(core::Kind::add, 1));
+  parent_.send(io::Neighbour{0}, packet(core::Kind::add, 1));
+  rank0_.send(io::Neighbour{0}, packet(core::Kind::add, 0));
   EXPECT_EQ(next_at(rank0_), core::Kind::pending);
-  rank1_.send(io::Peer{0}, packet(core::Kind::add, 1));
+  rank1_.send(io::Neighbour{0}, packet(core::Kind::add, 1));
   EXPECT_EQ(next_at(parent_), core::Kind::add);
   EXPECT_EQ(count_of(core::Verdict::dropped_bad_worker), 1U);
   EXPECT_EQ(count_of(core::Verdict::dropped_wrong_way), 1U);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread inherits its creator's signal mask, so the creator blocks all signals for a moment.
+// A thread inherits its creator's signal mask, so the creator blocks all signals while it starts
+// the thread.
 #include "site/driver_thread.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "control/job_plan.h"
+#include "join/job_plan.h"
 
 namespace infold::site {
 namespace {
@@ -14,8 +14,9 @@ io::SocketAddress at(const std::vector<io::SocketAddress>& list, std::size_t ind
 
 }  // namespace
 
-// A rack's switch sends for its ranks, and the first rank of a host group for the group.
-std::vector<io::SocketAddress> worker_sources(const control::JobTerms& terms,
+// A rack's switch sends on behalf of its ranks, and the first rank of a host group on behalf of the
+// group.
+std::vector<io::SocketAddress> worker_sources(const join::JobTerms& terms,
                                               const core::AggregatorOptions& options) {
   std::vector<io::SocketAddress> sources;
   for (const core::RankRange ranks : options.workers) {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/job_plan.h"
+#include "join/job_plan.h"
 
 namespace infold::site {
 namespace {
@@ -18,8 +18,8 @@ io::SocketAddress host(const std::string& text) {
 }
 
 // Rank r is at 10.0.0.r.
-control::JobTerms terms_of(std::uint32_t world) {
-  control::JobTerms terms;
+join::JobTerms terms_of(std::uint32_t world) {
+  join::JobTerms terms;
   terms.world = world;
   terms.datagram_bytes_max = 1472;
   terms.bulk_slots = 8;
@@ -29,16 +29,16 @@ control::JobTerms terms_of(std::uint32_t world) {
   return terms;
 }
 
-std::vector<std::string> sources_of(const control::JobTerms& terms) {
+std::vector<std::string> sources_of(const join::JobTerms& terms) {
   std::vector<std::string> texts;
-  for (const auto& each : worker_sources(terms, control::aggregator_options(terms))) {
+  for (const auto& each : worker_sources(terms, join::aggregator_options(terms))) {
     texts.push_back(each.is_set() ? each.host_text() : "anywhere");
   }
   return texts;
 }
 
 TEST(WorkerSources, OfRanksAndHostGroups) {
-  control::JobTerms terms = terms_of(5);
+  join::JobTerms terms = terms_of(5);
   EXPECT_THAT(sources_of(terms),
               ElementsAre("10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"));
   terms.groups = {{{1, 3}, "meeting"}};
@@ -50,7 +50,7 @@ TEST(WorkerSources, OfRanksAndHostGroups) {
 }
 
 TEST(WorkerSources, OfRacksAtTheirParentAndOfRanksInARack) {
-  control::JobTerms terms = terms_of(6);
+  join::JobTerms terms = terms_of(6);
   terms.racks = {{0, 2}, {3, 3}};
   terms.rack_sources = {host("fd00::1"), host("fd00::2")};
   EXPECT_THAT(sources_of(terms), ElementsAre("fd00::1", "10.0.0.2", "fd00::2"));

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "site/packet_counts.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace infold::site {
+namespace {
+
+bool is_of_program(std::size_t index) {
+  return index >= count_index(core::Verdict::count_) &&
+         index != count_index(PlaneVerdict::answered_probe);
+}
+
+}  // namespace
 
 const char* count_name(std::size_t index) {
   CHECK_THAT(index, <, kPacketCounts);
@@ -22,6 +32,28 @@ const char* count_name(std::size_t index) {
     case PlaneVerdict::count_: break;
   }
   return "unknown";
+}
+
+std::vector<status::PacketCount> named_counts(std::span<const std::uint64_t> counts) {
+  std::vector<status::PacketCount> named;
+  for (std::size_t i = 0; i < counts.size(); ++i) named.push_back({count_name(i), counts[i]});
+  return named;
+}
+
+std::vector<status::PacketCount> named_counts_in_user_space(const PacketCounts& counts) {
+  std::vector<status::PacketCount> named;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (!is_of_program(i)) named.push_back({count_name(i), counts[i]});
+  }
+  return named;
+}
+
+void set_job_packets(std::uint16_t job, const core::VerdictCounters& verdicts,
+                     std::vector<status::JobMetrics>& jobs) {
+  const auto found = std::find_if(jobs.begin(), jobs.end(), [job](const status::JobMetrics& each) {
+    return each.running && each.job == job;
+  });
+  if (found != jobs.end()) found->packets = named_counts(verdicts);
 }
 
 }  // namespace infold::site

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides whether a thread that waits for a short answer polls again or sleeps. To sleep and be
-// woken takes longer than the answer to a small tensor. A polling thread lets all others run
-// between two polls, so polling costs little when there is other work.
+// Decides whether a thread that waits for packets polls again or sleeps. Falling asleep and being
+// woken takes longer than the answer for a small tensor. A polling thread yields between two polls,
+// so polling costs little when there is other work.
 //
-// The time limit of polling adapts, as hypervisors do for idle guests. It doubles after every sleep
-// that polling could have replaced. A long wait sets it to 0.
+// The time limit of polling adapts, as in hypervisors that poll for idle guests. It doubles after
+// every sleep that polling could have replaced, and a long wait resets it to 0.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,9 @@ namespace infold::site {
 
 class Polling {
  public:
-  // Nothing has arrived. Returns true to poll again after a yield, false to sleep. The limit adapts
-  // only to waits that are `short_lived`, as for a small tensor.
+  // Call it when nothing has arrived. Returns true to poll again after a yield, false to sleep.
+  // `short_lived` says that the answer should come soon, as for a small tensor. Other waits sleep
+  // at once, and the limit does not adapt to them.
   bool looks_again(base::Instant now, bool short_lived) {
     if (!std::exchange(waits_, short_lived) || !short_lived) {
       since_ = now;
@@ -29,7 +30,7 @@ class Polling {
     return !sleeps_;
   }
 
-  // The same, and also yields, or calls sleep() if polling does not pay.
+  // Decides in the same way, and then yields or calls sleep().
   template <typename Sleep>
   void wait(base::Instant now, bool short_lived, Sleep&& sleep) {
     if (looks_again(now, short_lived)) {
@@ -39,7 +40,7 @@ class Polling {
     }
   }
 
-  // Something has arrived.
+  // Call it when something has arrived.
   void found(base::Instant now) {
     if (!std::exchange(waits_, false)) return;
     if (now - since_ > kMost) {
@@ -50,8 +51,8 @@ class Polling {
   }
 
  private:
-  // The time to sum a few packets when processors are busy. Of 20, 50 and 200 us, the last was
-  // best, by a third at 4 KiB.
+  // The time to sum a few packets while processors are busy. Measured beside 20 and 50 us, this
+  // value was a third faster at 4 KiB.
   static constexpr base::Duration kMost = base::microseconds(200);
   static constexpr base::Duration kLeast = base::microseconds(10);
 

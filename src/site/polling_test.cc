@@ -10,7 +10,7 @@ using base::Duration;
 using base::Instant;
 using base::microseconds;
 
-// A thread that polls every microsecond while it may, until something arrives.
+// Imitates a thread that polls every microsecond as long as it may, until something arrives.
 class Waiting : public testing::Test {
  protected:
   // Returns how long the thread polled before it slept, or until the arrival.
@@ -20,7 +20,7 @@ class Waiting : public testing::Test {
     while (now_ < end && polling_.looks_again(now_, short_lived)) now_ = now_ + microseconds(1);
     const Duration looked = now_ - begin;
     now_ = end;
-    // A sleep may end early for another reason.
+    // A sleep may end early for another reason, and the thread then asks again.
     if (looked < comes_after) {
       EXPECT_FALSE(polling_.looks_again(now_, short_lived));
     }

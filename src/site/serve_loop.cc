@@ -31,7 +31,7 @@ void ServeLoop::run(const std::function<void()>& command) {
 
 void ServeLoop::post(std::function<void()> command) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     commands_.push_back(std::move(command));
     has_commands_.store(true, std::memory_order_release);
   }
@@ -56,7 +56,7 @@ void ServeLoop::serve() {
 void ServeLoop::run_commands() {
   std::vector<std::function<void()>> commands;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     commands.swap(commands_);
     has_commands_.store(false, std::memory_order_relaxed);
   }

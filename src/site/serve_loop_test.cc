@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "site/serve_loop.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
+
 namespace infold::site {
 namespace {
 
-// A server that has a packet in every batch, or none at all.
+// A server that reports the same number of packets in every batch, perhaps 0.
 class CountingServer final : public PacketServer {
  public:
   explicit CountingServer(std::size_t batch) : batch_(batch) {}
@@ -24,17 +24,17 @@ class CountingServer final : public PacketServer {
   }
   bool last_was_small() const override { return false; }
   void wait(base::Instant) override {
-    std::unique_lock lock(mutex_);
-    woken_.wait(lock, [this] { return is_woken_; });
+    base::MutexLock lock(mutex_);
+    while (!is_woken_) woken_.wait(lock);
     is_woken_ = false;
   }
   void wake() override {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     is_woken_ = true;
     woken_.notify_one();
   }
 
-  // Of the loop's thread, or once it has ended.
+  // Call these on the loop's thread, or after it has ended.
   int batches() const { return batches_; }
   bool is_serving() const { return is_serving_; }
 
@@ -43,9 +43,9 @@ class CountingServer final : public PacketServer {
   int batches_ = 0;
   bool is_serving_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  bool is_woken_ = false;
+  base::Mutex mutex_;
+  base::ConditionVariable woken_;
+  bool is_woken_ GUARDED_BY(mutex_) = false;
 };
 
 TEST(ServeLoop, RunsCommandsOnItsThreadWhileNothingArrives) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop's thread uses the site, so other threads read and change it by commands.
+// Only the loop's thread touches the site, so other threads read and change it by means of
+// commands.
 #include "site/switch_shard.h"
 
 #include <utility>

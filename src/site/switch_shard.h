@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One thread of a switch, which serves an aggregation site. Shards share nothing on the packet
-// path. To a job, each shard is a site of its own.
+// path, and a job sees each shard as a site of its own.
 #pragma once
 
 #include <memory>
@@ -13,23 +13,23 @@ namespace infold::site {
 
 class SwitchShard {
  public:
-  // Throws std::system_error without a thread.
+  // Throws std::system_error if the system cannot start a thread.
   explicit SwitchShard(io::UdpSocket socket);
-  ~SwitchShard();  // ends every job, unless the site was taken
+  ~SwitchShard();  // ends every job unless take_site() was called
 
-  // Any thread may call these. They have taken effect when they return.
+  // Any thread may call the following functions, which have taken effect when they return.
 
-  // Slots below `small_slots` are for small tensors, whose ranks wait for every answer. Returns
-  // false if another job has the number, and changes nothing then.
+  // Slots below `small_slots` are for small tensors, whose ranks wait for every answer. If another
+  // job has the number, changes nothing and returns false.
   [[nodiscard]] bool add_job(const core::AggregatorOptions& options, std::uint16_t small_slots,
                              const Neighbours& neighbours = {});
-  // Tells the job's workers of the end. The aggregator stays and repeats that answer until the job
-  // is removed.
+  // Tells the job's workers that the job has ended. The aggregator stays and repeats that answer
+  // until the job is removed.
   void end_job(std::uint16_t job, const core::Abort& abort);
   void remove_job(std::uint16_t job);
   SiteStatistics statistics();
 
-  // Ends the thread and gives the site with its jobs to the caller. After that, only the destructor
+  // Ends the thread and hands the site with its jobs to the caller. Afterwards, only the destructor
   // may be called.
   std::unique_ptr<AggregationSite> take_site();
 

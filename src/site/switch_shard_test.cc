@@ -39,7 +39,7 @@ std::vector<std::byte> question(std::uint16_t job, std::uint32_t epoch) {
   return datagram;
 }
 
-// The shard's counters after a packet to this job and epoch.
+// Sends a packet of this job and epoch, and returns the shard's counters afterwards.
 PacketCounts counts_after(SwitchShard& shard, std::uint16_t job, std::uint32_t epoch) {
   const auto sum = [](const PacketCounts& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
@@ -56,8 +56,8 @@ PacketCounts counts_after(SwitchShard& shard, std::uint16_t job, std::uint32_t e
   return counts;
 }
 
-// A4: the shard refuses a second job of a number, whatever the registry does. The first job lives
-// on.
+// Whatever the registry does, the shard refuses a second job with the same number, and the first
+// job lives on.
 TEST(SwitchShard, ALivingJobKeepsItsNumber) {
   constexpr auto kStale = count_index(core::Verdict::dropped_stale_epoch);
   SwitchShard shard(open_socket());

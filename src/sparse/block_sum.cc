@@ -38,7 +38,7 @@ void BlockSum::begin(const Work& work) {
   find_own_blocks();
   join_.begin(blocks_total_, {work.rank, work.world, own_row_length()});
   row_lengths_differ_.reset();
-  // The input behind this pointer is only read.
+  // The const_cast is safe, because `input_` only reads.
   input_ = {dense.codec, dense.layout, const_cast<std::byte*>(dense.input), nullptr};
   output_ = {dense.codec, dense.layout, dense.output, nullptr};
   if (has_rows_in())
@@ -58,7 +58,7 @@ void BlockSum::find_own_blocks() {
   own.clear();
   found_.resize(words_for(blocks_total_));
   std::byte* const cleared = writes_at_once_elsewhere() ? dense.output : nullptr;
-  // Long memory is cleared in the same pass: writes are cheap while reads wait for memory.
+  // Clear long memory in the same pass, because writes are cheap while reads wait for memory.
   const bool is_long = output_bytes() >= numeric::kPastCachesBytes;
   has_signs_ = numeric::find_presence(dense.layout.dtype, dense.input, dense.elements,
                                       found_.data(), is_long ? cleared : nullptr);
@@ -85,7 +85,7 @@ core::TransferRequest BlockSum::step(std::uint32_t number) {
   return request;
 }
 
-// From this kind of input.
+// Encodes from whichever kind of input this sum has.
 bool BlockSum::encode(const void* context, const std::byte*, core::ChunkRange range,
                       const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   const auto& sum = *static_cast<const BlockSum*>(context);
@@ -93,7 +93,7 @@ bool BlockSum::encode(const void* context, const std::byte*, core::ChunkRange ra
                            : sum.input_.encode(range, codes, exponents, elements);
 }
 
-// To this kind of output.
+// Decodes to whichever kind of output this sum has.
 void BlockSum::decode(void* context, std::byte*, core::ChunkRange range,
                       const core::TensorCodec::Received& received) {
   const auto& sum = *static_cast<const BlockSum*>(context);
@@ -104,7 +104,7 @@ void BlockSum::decode(void* context, std::byte*, core::ChunkRange range,
   }
 }
 
-// The word that R-076 defines.
+// This rank's row length as a word, as R-076 defines it.
 std::uint32_t BlockSum::own_row_length() const {
   if (!has_rows_in() || work_.input_rows->row_elements == 1) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(
@@ -170,7 +170,7 @@ void BlockSum::stage(std::byte* results) {
   output_.blocks = nullptr;
 }
 
-// In stretches that the caches hold.
+// Visits the elements of the union in stretches that fit in the caches.
 template <typename Visit>
 void BlockSum::for_each_stretch(Visit&& visit) const {
   constexpr std::uint32_t kStretch = 4096;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums that leave out zeros, against the sum of everything, with transfers that a loop makes
-// instead of a network: which blocks travel, and what becomes of those that do not.
+// Compares sums that leave out zeros with dense sums. A loop carries the transfers instead of a
+// network. The tests check which blocks travel, and what becomes of the blocks that do not.
 #include "sparse/block_sum.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::int32_t wrapped_sum(std::int32_t a, std::int32_t b) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
 }
 
-// What the network does with a transfer that all ranks make.
+// Does what the network does with a transfer that all ranks make.
 void make(std::vector<core::TransferRequest>& requests, std::uint64_t elements) {
   constexpr std::uint32_t kChunk = 96;
   const bool joins = requests[0].reduction == Reduction::bit_or;
@@ -98,7 +98,7 @@ Traffic sum(std::vector<BlockSum>& sums, const std::vector<Tensor>& inputs,
   return traffic;
 }
 
-// Each rank has something in some blocks; blocks that no rank has are common.
+// Each rank has nonzero elements in some blocks. At low density, no rank has most of the blocks.
 std::vector<Tensor> draw(std::size_t elements, double density, base::Prng& prng) {
   std::vector<Tensor> tensors(kWorld, Tensor(elements));
   for (Tensor& tensor : tensors) {
@@ -137,7 +137,7 @@ std::uint64_t elements_in_union(const std::vector<Tensor>& inputs) {
 
 TEST(BlockSum, IsTheDenseSumAndCarriesTheBlocksThatSomeRankHas) {
   base::Prng prng(11);
-  std::vector<BlockSum> sums(kWorld);  // of one tensor after another
+  std::vector<BlockSum> sums(kWorld);  // used for one tensor after another
   for (const std::size_t elements : {1UL, 32UL, 33UL, 5000UL, 3'000'001UL, 640UL}) {
     for (const double density : {0.0, 0.01, 0.3, 1.0}) {
       const std::vector<Tensor> inputs = draw(elements, density, prng);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Neighbouring blocks go through the tensor's codec together.
+// Blocks that are neighbours in the tensor go through its codec together.
 #include "sparse/gathered.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace infold::sparse {
 namespace {
 
-// Calls visit(at, range) for each run of neighbouring blocks, or once if all lie side by side.
+// Calls visit(at, range) for each run of neighbouring blocks, or only once if all lie side by side.
 template <typename Visit>
 void for_each_stretch(const Gathered& gathered, core::ChunkRange range, Visit&& visit) {
   if (gathered.blocks == nullptr) {
@@ -29,8 +29,9 @@ void for_each_stretch(const Gathered& gathered, core::ChunkRange range, Visit&& 
                });
 }
 
-// The distance of fetches ahead, in bytes of the gathered tensor: some packets, so that a row has
-// arrived when its turn comes. Rows are far apart, and waits for them took a third of the packing.
+// How far ahead blocks are prefetched, in bytes of the gathered tensor. It is the length of some
+// packets, so that a row has arrived when its turn comes. Rows are far apart, and waiting for them
+// took a third of the time to pack packets.
 constexpr std::size_t kAheadBytes = 8192;
 
 void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
@@ -38,7 +39,7 @@ void ask_ahead(const Gathered& gathered, core::ChunkRange range) {
   const std::size_t block_bytes = element_bytes(gathered.layout.dtype) << shift;
   const std::uint64_t end = std::min(
       gathered.block_count, ((range.first + range.elements) >> shift) + kAheadBytes / block_bytes);
-  // Drivers may ask twice for the same, which costs little.
+  // Two drivers may prefetch the same block, which costs little.
   const std::atomic_ref<std::uint64_t> asked_until(gathered.asked_until);
   const std::uint64_t asked = asked_until.load(std::memory_order_relaxed);
   for (std::uint64_t i = std::max(asked, range.first >> shift); i < end; ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that are gathered have the bytes of a tensor in which they lie side by side, and what
-// comes back goes to where they were.
+// Gathered blocks must be encoded as a tensor in which they lie side by side, and results must be
+// decoded to the places from which the blocks came.
 #include "sparse/gathered.h"
 
 #include <cstring>
@@ -42,7 +42,8 @@ class GatheredBlocks : public ::testing::TestWithParam<Kind> {
     elements_ = static_cast<std::uint32_t>(packed_.size() / width);
   }
 
-  // From each block to each later one's end; of integers, from the middle of each, too.
+  // Visits ranges from each block to the ends of later blocks. For integers, ranges also begin in
+  // the middle of a block.
   template <typename Visit>
   void for_each_range(Visit&& visit) {
     const std::uint32_t block = layout_.block_elements();
@@ -75,7 +76,7 @@ TEST_P(GatheredBlocks, EncodeLikeATensorOfTheirOwn) {
         floors[i] = static_cast<std::uint16_t>(i % 3 * 60);
       }
       const std::uint16_t* const codes = floored ? floors.data() : nullptr;
-      // Bytes that nobody may write lie behind both.
+      // Both have some more bytes at the end, which nobody may overwrite.
       std::vector<std::byte> exponents(layout_.exponent_bytes(range.elements) + 8, std::byte{77});
       std::vector<std::byte> elements(range.elements * layout_.element_bytes() + 8, std::byte{77});
       std::vector<std::byte> wanted_exponents = exponents;

@@ -8,7 +8,7 @@
 namespace infold::sparse {
 namespace {
 
-// If the union has more than 31 of 32 blocks, the join of the sets costs more than it saves.
+// If the union has more than 31 of every 32 blocks, joining the sets costs more than it saves.
 bool is_nearly_all(const LayoutChoice::Outcome& outcome) {
   return outcome.union_blocks * 32 > outcome.blocks * 31;
 }
@@ -54,7 +54,7 @@ void LayoutChoice::done(std::uint64_t number, const Outcome& outcome) {
   }
 }
 
-// Learns in the order of calls, from facts that are the same at all ranks.
+// Called in the order of calls, with facts that are the same at all ranks.
 void LayoutChoice::learn(const Pending& call) {
   Known* const known = find(call.kind);
   const Outcome& outcome = call.outcome;
@@ -62,7 +62,8 @@ void LayoutChoice::learn(const Pending& call) {
   if (is_nearly_all(outcome)) {
     known->verdict = Verdict::dense;
   } else if ((outcome.opinions & kItPaid) != 0) {
-    // The last rank to come does not wait for others, so one such opinion is enough.
+    // The rank that makes the call last does not wait for others, so its times are the true ones.
+    // One rank that found sparse faster is therefore enough.
     known->verdict = Verdict::sparse;
   } else if ((outcome.opinions & kItDidNot) != 0) {
     known->verdict = Verdict::dense;
@@ -77,9 +78,9 @@ Opinions LayoutChoice::opinion_of(const Known& known) {
   if (known.dense.is_known()) {
     return look.whole <= known.dense.time() ? kItPaid : kItDidNot;
   }
-  // The kind was never dense. The dense time is estimated as the time of the sum, divided by the
-  // share of blocks that was summed. For short tensors, which a round trip dominates, that is too
-  // high. But those have been sent dense.
+  // No call of this kind was dense yet. Estimate the dense time as the time of the sum, divided by
+  // the share of blocks that was summed. That is too high for short tensors, whose time is mostly a
+  // round trip, but these begin with dense calls.
   const double share = static_cast<double>(look.union_blocks) / static_cast<double>(look.blocks);
   const auto summing = static_cast<double>((look.whole - look.joining).ns);
   return static_cast<double>(look.whole.ns) * share <= summing ? kItPaid : kItDidNot;

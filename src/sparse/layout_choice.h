@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chooses for each call whether it is sparse. Each rank decides locally, from shared history, so
-// all ranks choose the same. Ranks learn the size of the union and the time of a call at different
-// moments. So the choice rests only on calls at least kBehind places before, which must be done by
-// then. It uses their kinds, the unions that their joins found, and the *opinions* that the ranks
-// gave with them. A rank's own measurements go into its opinions alone.
+// Chooses for each call whether it is sparse. Each rank decides by itself, but from shared history,
+// so that all ranks choose the same. Ranks learn the union's size and the time of a call at
+// different moments. The choice therefore rests only on calls at least kBehind places earlier,
+// which must be done by then. It uses their kinds, the unions that their joins found, and the
+// *opinions* that the ranks sent with them. A rank's own measurements influence nothing but its
+// opinions.
 //
 //   next() -> the call is made, with the opinion if asks -> done()
 //
-// The same next() and done() for the same calls give the same choices. The time and order in which
-// calls are done make no difference. Not thread-safe.
+// The same calls of next() and done() lead to the same choices, whenever and in whatever order the
+// calls are done. This class is not thread-safe.
 #pragma once
 
 #include <array>
@@ -22,7 +23,7 @@
 
 namespace infold::sparse {
 
-// Tensors of one kind count as the same tensor in one call after the other.
+// Calls whose tensors are of the same kind count as calls with the same tensor.
 struct TensorKind {
   core::ElementLayout layout;
   core::Reduction reduction = core::Reduction::sum;
@@ -34,59 +35,62 @@ struct TensorKind {
   }
 };
 
-// The ranks' opinions about sparse calls of a kind, joined by a bitwise or.
+// Opinions about sparse calls of a kind. A bitwise or joins the opinions of all ranks.
 using Opinions = std::uint32_t;
 constexpr Opinions kItPaid = 1;    // sparse was faster
 constexpr Opinions kItDidNot = 2;  // dense was faster
 
 class LayoutChoice {
  public:
-  // More than the calls that programs have in flight, so that calls rarely wait for each other.
+  // More calls than programs usually have in flight, so that calls rarely wait for each other.
   static constexpr std::size_t kBehind = 64;
-  // A look is a sparse call of a kind that is dense. It costs about a round trip, so it is rare.
+  // A look is a sparse call of a kind that is otherwise dense. It costs about a round trip, so
+  // looks are rare.
   static constexpr std::uint64_t kLookEvery = 64;
-  // A kind's first calls are looks. When the ranks first join their opinions, they have measured
-  // both layouts. Each was measured on a second call, when memory and windows have grown.
+  // A kind's first calls are looks. By the time the ranks first join their opinions, each layout
+  // has been measured on at least its second call, when memory and congestion windows have grown.
   static constexpr std::uint64_t kFirstLooks = 2;
   static constexpr std::uint64_t kFirstAsked = 8;
-  // Shorter tensors take a round trip in either layout.
+  // Shorter tensors take one round trip in either layout, so they are always dense.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{16} << 10;
-  // Longer tensors are sparse until something is known, because a look costs little then.
+  // Longer tensors are sparse until something is known, because a look costs them little.
   static constexpr std::uint64_t kLongBytes = std::uint64_t{1} << 20;
-  // The most kinds that are remembered. Then the kind with the oldest call is forgotten.
+  // How many kinds are remembered. Beyond that, the kind that was called longest ago is forgotten.
   static constexpr std::size_t kKindsMax = 256;
 
   struct Choice {
     std::uint64_t number = 0;
     bool is_sparse = false;
-    bool asks = false;     // the ranks join their opinions with this call
-    Opinions opinion = 0;  // this rank's, if asks
+    bool asks = false;     // whether the ranks join their opinions in this call
+    Opinions opinion = 0;  // this rank's opinion, if asks
   };
 
   struct Outcome {
-    // For sparse calls: the blocks of the union, and of the tensor. 0 for dense calls.
+    // For sparse calls, the numbers of blocks in the union and in the tensor. 0 for dense calls.
     std::uint64_t union_blocks = 0;
     std::uint64_t blocks = 0;
-    Opinions opinions = 0;  // of all ranks
-    // Whether no other call of this rank was in flight meanwhile. Otherwise the times are not used.
+    Opinions opinions = 0;  // joined over all ranks
+    // Whether no other call of this rank was in flight meanwhile. If one was, the times are not
+    // used.
     bool was_alone = false;
-    base::Duration joining;  // until the ranks knew the union
+    base::Duration joining;  // how long it took until the ranks knew the union
     base::Duration whole;
   };
 
-  // Whether a kind is long enough for a choice. Shorter tensors are dense and never come here.
+  // Whether a kind is long enough for a choice. Callers send shorter tensors dense without asking.
   static bool is_long_enough(const TensorKind& kind) { return bytes_of(kind) >= kBytesMin; }
 
-  // Whether the call that the next choice needs is done.
+  // Whether the call that the next choice depends on is done.
   bool is_ready() const { return next_ < kBehind || pending(next_).is_done; }
-  // Requires: is_ready()
+  // Chooses for the next call. Requires: is_ready().
   Choice next(const TensorKind& kind);
   void done(std::uint64_t number, const Outcome& outcome);
 
  private:
   enum class Verdict : std::uint8_t { open, dense, sparse };
 
-  // The least of the last times. Times of ranks that come early include the wait for the others.
+  // Keeps the shortest of the last times. A rank that calls early also measures its wait for the
+  // others, so shorter times are closer to the truth.
   class Least {
    public:
     void add(base::Duration time) { times_[next_++ % times_.size()] = time; }
@@ -100,13 +104,13 @@ class LayoutChoice {
 
   struct Known {
     TensorKind kind;
-    // The same at all ranks.
+    // These are the same at all ranks.
     Verdict verdict = Verdict::open;
     std::uint64_t calls = 0;
     std::uint64_t last_call = 0;
-    // This rank's own, from calls that were alone.
+    // These are this rank's own measurements, from calls that were alone.
     Least dense;
-    Outcome look;  // the last sparse call; no blocks if there was none
+    Outcome look;  // the last sparse call; blocks is 0 if there was none
   };
 
   struct Pending {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that learn at different moments choose alike, and what they choose follows what was found.
+// Tests that ranks choose alike even if they learn at different moments, and that they choose what
+// was found to be faster.
 #include "sparse/layout_choice.h"
 
 #include <algorithm>
@@ -21,15 +22,15 @@ constexpr TensorKind kLong = {{core::WireFormat::bfp32, core::DataType::f32}, {}
 constexpr TensorKind kShort = {{core::WireFormat::bfp32, core::DataType::f32}, {}, 8192};
 constexpr std::uint64_t kBlocks = 1000;
 
-// One rank whose calls end before the next begins.
+// One rank, each of whose calls ends before the next begins.
 class Alone {
  public:
   explicit Alone(TensorKind kind) : kind_(kind) {}
 
-  std::uint64_t union_blocks = kBlocks / 10;  // of kBlocks
+  std::uint64_t union_blocks = kBlocks / 10;  // out of kBlocks
   std::int64_t joining_us = 100, whole_us = 300, dense_us = 1000;
 
-  // Whether zeros were left out.
+  // Makes a call and returns whether it was sparse.
   bool call() {
     const LayoutChoice::Choice choice = choice_.next(kind_);
     LayoutChoice::Outcome outcome;
@@ -44,7 +45,7 @@ class Alone {
     choice_.done(choice.number, outcome);
     return choice.is_sparse;
   }
-  // How many of the next calls leave out zeros.
+  // Makes calls and returns how many of them were sparse.
   std::uint64_t calls(std::uint64_t count) {
     std::uint64_t sparse = 0;
     for (std::uint64_t i = 0; i < count; ++i) sparse += call() ? 1 : 0;
@@ -84,10 +85,10 @@ TEST(LayoutChoice, WhatTookLongerIsGivenUp) {
   Alone rank(kLong);
   rank.union_blocks = kBlocks * 9 / 10;
   rank.joining_us = 400;
-  rank.whole_us = 1300;  // 900 for the sum, so that all would have taken 1000
+  rank.whole_us = 1300;  // 900 for 9/10 of the blocks, so a dense sum would have taken 1000
   rank.calls(3 * 64);
   EXPECT_EQ(rank.calls(6400), 100U);
-  // The path has become slower, and what is left out is now worth more than the round trip.
+  // The path has become slower, and leaving out a tenth now saves more than the round trip costs.
   rank.whole_us = 9400;
   rank.dense_us = 10'000;
   rank.calls(3 * 64);
@@ -100,7 +101,7 @@ TEST(LayoutChoice, ShortTensorsAreSentAsTheyAreUntilItIsKnownToPay) {
   EXPECT_EQ(rank.calls(72), 4U);
   EXPECT_EQ(rank.calls(640), 640U);
   Alone other(kShort);
-  other.whole_us = 1100;  // though the sum's own time by its share says that it paid
+  other.whole_us = 1100;  // slower than dense_us, though the share suggests otherwise
   EXPECT_EQ(other.calls(72), 4U);
   EXPECT_EQ(other.calls(640), 10U);
   EXPECT_FALSE(LayoutChoice::is_long_enough({kShort.layout, {}, 4095}));
@@ -116,8 +117,8 @@ TEST(LayoutChoice, OneCallOfManyKindsAfterAnotherForgetsTheOldest) {
   }
 }
 
-// Calls of several kinds at several ranks, each of which learns of what is done when it likes, and
-// measures what it likes. A network joins their opinions.
+// Calls of several kinds at several ranks. Each rank learns at random moments that a call is done,
+// and measures random times. The opinions of all ranks are joined, as a network would do it.
 class Job {
  public:
   static constexpr std::size_t kWorld = 4;
@@ -148,9 +149,9 @@ class Job {
   struct Call {
     TensorKind kind;
     bool is_full = false;
-    std::optional<LayoutChoice::Choice> choice;  // of the first rank to make it
+    std::optional<LayoutChoice::Choice> choice;  // the choice of the first rank that made the call
     Opinions opinions = 0;
-    std::size_t begun = 0;  // ranks
+    std::size_t begun = 0;  // how many ranks have begun it
   };
   struct Rank {
     LayoutChoice choice;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of whole blocks go through the vector kernel as one tensor. Other rows go block by block.
+// Rows that consist of whole blocks go through the vector kernel as one tensor. Other rows are
+// searched block by block.
 #include "sparse/rows.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ void find_presence_of_whole_blocks(const Rows& rows, std::uint64_t blocks_per_ro
   scratch.resize(words_for(rows.indices.size() * blocks_per_row));
   numeric::find_presence(rows.dtype, rows.values, rows.indices.size() * rows.row_elements,
                          scratch.data());
-  std::uint64_t given = 0;      // the row's place among those given
-  std::uint64_t row_first = 0;  // and its first block there
+  std::uint64_t given = 0;      // the row's place among the given rows
+  std::uint64_t row_first = 0;  // its first block among the given rows' blocks
   for (std::uint64_t place = 0; place < scratch.size(); ++place) {
     for_each_bit(place, scratch[place], [&](std::uint64_t block) {
       for (; block >= row_first + blocks_per_row; ++given) row_first += blocks_per_row;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A tensor given by some of its rows. All other rows are zeros. Row i begins at element
-// i * row_elements of the dense tensor.
+// A tensor that is given by some of its rows; all other rows are zeros. Row i begins at element i *
+// row_elements of the dense tensor.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,13 @@ namespace infold::sparse {
 struct Rows {
   core::DataType dtype = core::DataType::f32;
   std::span<const std::int64_t> indices;  // sorted, without duplicates, within the tensor
-  const std::byte* values = nullptr;      // row by row
+  const std::byte* values = nullptr;      // the given rows, one after another
   std::uint64_t row_elements = 1;
 };
 
-// Calls body(mask) with the bits of an element that are 0 in a zero, as an unsigned number of the
-// element's width. So the compiler makes a loop for each width.
+// Calls body(mask), where `mask` has the bits of an element that are 0 in every zero, so for floats
+// all but the sign. The mask is an unsigned number as wide as the element, so that the compiler
+// makes a loop for each width.
 template <typename Body>
 auto with_magnitude(core::DataType dtype, Body&& body) {
   const std::uint64_t mask = numeric::magnitude_bits(dtype);
@@ -36,7 +37,7 @@ auto with_magnitude(core::DataType dtype, Body&& body) {
   }
 }
 
-// Whether one of these elements is not zero.
+// Whether any of these elements is not zero.
 template <typename Word>
 bool holds_anything(const std::byte* at, std::uint64_t elements, Word magnitude) {
   Word all = 0;
@@ -48,8 +49,8 @@ bool holds_anything(const std::byte* at, std::uint64_t elements, Word magnitude)
   return (all & magnitude) != 0;
 }
 
-// Finds the nonzero blocks, as numeric::find_presence() does of whole tensors. `scratch` is reused
-// memory.
+// Finds the nonzero blocks, as numeric::find_presence() does for whole tensors. `scratch` is memory
+// that is reused from call to call.
 void find_presence(const Rows& rows, std::vector<std::uint32_t>& scratch, WordSet& present);
 
 }  // namespace infold::sparse

@@ -11,8 +11,8 @@
 namespace infold::sparse {
 namespace {
 
-// Joins pieces that follow each other in memory into one run. Blocks that are put together first
-// are written side by side, so they become runs too.
+// Joins pieces that follow each other in memory into one run. Blocks that must first be composed
+// are written side by side, so they become runs as well.
 class Runs {
  public:
   explicit Runs(core::EncodedRange& encoded)
@@ -26,7 +26,7 @@ class Runs {
     }
     elements_ += elements;
   }
-  // Memory for a piece that is added next.
+  // Returns memory for the piece that is added next.
   std::byte* room(std::uint32_t elements) {
     const std::size_t bytes = elements * width_;
     if (used_ + bytes > memory_.size()) {
@@ -49,7 +49,7 @@ class Runs {
   const std::byte* run_ = nullptr;
   std::uint32_t elements_ = 0;
   std::size_t used_ = 0;
-  std::array<std::byte, 16384> memory_;  // many blocks, and a small part of a stack
+  std::array<std::byte, 16384> memory_;  // room for many blocks, but a small part of a stack
 };
 
 }  // namespace
@@ -78,7 +78,7 @@ void RowsInput::add(std::uint32_t block, bool is_own) {
   const std::uint64_t first = std::uint64_t{block} << layout_.block_shift();
   const std::uint64_t end = std::min(first + layout_.block_elements(), elements_);
   while ((row_at(next_given_) + 1) * length <= first) ++next_given_;
-  // The block lies in one piece if all rows that it touches are given.
+  // The block lies in memory in one piece if all rows that it touches are given.
   const std::uint64_t row = row_at(next_given_);
   const std::uint64_t more = end <= (row + 1) * length ? 0 : (end - 1) / length - row;
   const std::uint64_t last = next_given_ + more;

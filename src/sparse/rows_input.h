@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks of the union, side by side, read from the rows of one rank. If a block lies in one
-// piece in the rows' memory, it is read there. All blocks do if rows are whole blocks. Other blocks
-// are put together when they are encoded. Blocks that the rank does not have are zeros.
+// Presents the blocks of the union side by side, and reads them from the rows of one rank. A block
+// that lies in one piece in the rows' memory is read there, which holds for all blocks if rows
+// consist of whole blocks. Other blocks are composed when they are encoded. Blocks that the rank
+// does not have are zeros.
 //
-// Not thread-safe but for reading. Must not move while a transfer is in flight.
+// Several threads may call const functions at once, and nothing else. A RowsInput must not move
+// while a transfer is in flight.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +21,17 @@ namespace infold::sparse {
 
 class RowsInput {
  public:
-  // For a tensor of `elements`. Borrows the rows' memory and copies their description.
+  // Begins a tensor of `elements` elements. Borrows the memory of `rows` and copies their
+  // description.
   void begin(const Rows& rows, const core::TensorCodec& codec, core::ElementLayout layout,
              std::uint64_t elements);
   const Rows& rows() const { return rows_; }
 
-  // Call it for each block in ascending order. `is_own`: the rows have a nonzero element in it.
+  // Call it for each block of the union, in ascending order. `is_own` says whether the rows have a
+  // nonzero element in the block.
   void add(std::uint32_t block, bool is_own);
 
-  // As core::TensorCodec does.
+  // Follows core::TensorCodec.
   bool encode(core::ChunkRange range, const std::uint16_t* codes, std::byte* exponents,
               std::byte* elements) const;
 
@@ -44,8 +48,8 @@ class RowsInput {
   std::uint64_t elements_ = 0;
   std::uint64_t next_given_ = 0;  // the first row that a later block may need
   std::vector<std::uint32_t> blocks_;
-  // For each block: kAbsent, or the place of its first element in the values, or, with kInPieces,
-  // the first given row that has a part of it.
+  // For each block: kAbsent, or the place of its first element in the values. With kInPieces, it is
+  // the first given row that has a part of the block.
   std::vector<std::uint64_t> sources_;
 };
 

@@ -13,8 +13,8 @@
 namespace infold::sparse {
 namespace {
 
-// Moves a row towards the beginning. For single elements a call of memmove costs more than the
-// copy.
+// Moves a row towards the beginning. If a row is a single element, calling memmove() costs more
+// than the copy, so the compiler gets a constant length.
 void move_row(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes == 4) {
     std::memmove(to, from, 4);
@@ -42,7 +42,7 @@ void RowsOutput::add(std::uint32_t block) {
   const std::uint64_t end = std::min(first + layout_.block_elements(), elements_);
   const std::uint64_t first_row = first / row_elements_;
   const std::uint64_t end_row = (end - 1) / row_elements_ + 1;
-  // The block before may end in this block's first row.
+  // The previous block may end in this block's first row.
   const std::uint64_t new_row = std::max(first_row, next_row_);
   if (stretches_.empty() || new_row > next_row_) stretches_.push_back({new_row, rows_});
   const std::uint64_t place = rows_ - (new_row - first_row);
@@ -63,7 +63,7 @@ void RowsOutput::set_memory(std::byte* values) {
     std::memset(values_ + covered * width, 0, (place - covered) * width);
     covered = place + layout_.block_elements();
   }
-  // Only the tensor's last block is short, and no block comes after it.
+  // Only the tensor's last block is short, and no block follows it.
   const std::uint64_t end = rows_ * row_elements_;
   if (covered < end) std::memset(values_ + covered * width, 0, (end - covered) * width);
 }

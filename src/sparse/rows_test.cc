@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows against the dense tensor that they stand for: the same blocks are there, with the same bytes
-// on the wire, and what comes back is the same tensor. Rows of any length, of any type.
+// Compares rows of any length and type with the dense tensor that they stand for. Both must have
+// the same blocks and the same bytes on the wire, and the result must be the same tensor.
 #include "sparse/rows.h"
 
 #include <algorithm>
@@ -28,7 +28,8 @@ constexpr std::uint64_t kRowLengths[] = {1, 3, 5, 16, 31, 32, 33, 64, 100, 128, 
 
 class RowsOfATensor : public ::testing::TestWithParam<Kind> {
  protected:
-  // Some rows hold something, some are given and hold zeros of both signs or almost nothing else.
+  // Draws which rows are given. Some of them are full, some hold a single random value, and some
+  // hold only zeros, the first of them negative.
   void draw(std::uint64_t row_elements, double density, std::uint64_t seed) {
     base::Prng prng(seed);
     row_elements_ = row_elements;
@@ -59,7 +60,7 @@ class RowsOfATensor : public ::testing::TestWithParam<Kind> {
     return words;
   }
 
-  // These, and some that other ranks have.
+  // Returns these blocks and some that other ranks have.
   std::vector<std::uint32_t> draw_union(const WordSet& own, base::Prng& prng) const {
     const std::uint64_t blocks =
         (elements_ + layout_.block_elements() - 1) >> layout_.block_shift();
@@ -98,7 +99,7 @@ TEST_P(RowsOfATensor, HaveTheBlocksThatItHas) {
     for (const double density : {0.0, 0.1, 0.6, 1.0}) {
       draw(length, density, ++seed);
       WordSet present;
-      present.add(9);  // of a tensor before
+      present.add(9);  // left over from an earlier tensor
       find_presence(rows_, scratch_, present);
       const std::vector<std::uint32_t> wanted = dense_presence();
       WordCursor cursor(present);
@@ -111,7 +112,7 @@ TEST_P(RowsOfATensor, HaveTheBlocksThatItHas) {
   }
 }
 
-// Chunks as they come, and of integers also such as begin within a block.
+// Encodes chunk by chunk. For integers, some chunks begin within a block.
 TEST_P(RowsOfATensor, AreEncodedAsItsBlocks) {
   RowsInput input;
   std::uint64_t seed = 1000;
@@ -163,7 +164,7 @@ TEST_P(RowsOfATensor, ComeBackAsTheRowsThatAreNotZero) {
       const std::vector<std::uint32_t> blocks = draw_union(own, prng);
       const std::uint64_t all = elements_in(blocks);
 
-      // What the blocks become when they travel, densely and as rows.
+      // Sends the blocks and receives them, once densely and once as rows.
       std::vector<std::byte> wanted(tensor_.size());
       Gathered sent = {&codec_, layout_, tensor_.data(), blocks.data()};
       Gathered dense = {&codec_, layout_, wanted.data(), blocks.data()};
@@ -205,7 +206,7 @@ TEST_P(RowsOfATensor, ComeBackAsTheRowsThatAreNotZero) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RowsOfATensor, ::testing::ValuesIn(kKinds));
 
-// Far beyond what a tensor in memory could be.
+// The indices lie far beyond the end of any tensor that memory could hold.
 TEST(Rows, OfOneElementMayLieAnywhere) {
   const std::vector<std::int64_t> indices = {0, 1, 95, (1LL << 37) - 32, (1LL << 37) - 1};
   const std::vector<std::int32_t> values = {1, 2, 3, 4, 5};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encodes and decodes a range of a tensor that lies in memory in several pieces. A run is a piece
-// that goes through the codec at once. It begins with a block. Runs of integers may begin anywhere.
+// Helps to encode and decode a range of a tensor that lies in memory in several pieces. A run is a
+// piece that goes through the codec at once. It begins at the start of a block, unless its elements
+// are integers: then it may begin anywhere.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ inline void decode_run(const core::TensorCodec& codec, core::ElementLayout layou
 }
 
 // Calls visit(at, block, into_block, elements) for each part of a block in a range of gathered
-// blocks. `block` counts the gathered blocks.
+// blocks. `block` is the block's index among the gathered blocks.
 template <typename Visit>
 void for_each_piece(core::ElementLayout layout, core::ChunkRange range, Visit&& visit) {
   const std::uint32_t shift = layout.block_shift();
@@ -41,8 +42,9 @@ void for_each_piece(core::ElementLayout layout, core::ChunkRange range, Visit&& 
   }
 }
 
-// Calls visit(at, place, elements) for each run in a range of gathered blocks. place_of(block) is
-// the first element of a block in memory. A range of integers may begin and end inside a block.
+// Calls visit(at, place, elements) for each run in a range of gathered blocks. place_of(block) says
+// where in memory a block's first element lies. A range of integers may begin and end inside a
+// block.
 template <typename PlaceOf, typename Visit>
 void for_each_run(core::ElementLayout layout, core::ChunkRange range, PlaceOf&& place_of,
                   Visit&& visit) {

@@ -11,8 +11,9 @@
 namespace infold::sparse {
 namespace {
 
-// A bit for each block of 8 MB of f32: few packets, which one round trip carries. Longer sets are
-// mostly empty in sparse tensors, and then another round trip costs less than it saves.
+// These words have a bit for each block of 8 MB of f32, which is few enough packets for one round
+// trip. In a sparse tensor, longer sets are mostly empty, and then another round trip costs less
+// than it saves.
 constexpr std::uint64_t kDirectWordsMax = 2048;
 
 const core::TensorCodec& words_codec() {
@@ -24,7 +25,8 @@ const core::TensorCodec& words_codec() {
 
 using Words = std::vector<std::uint32_t>;
 
-// The context is a vector of words. It has its memory when the transfer gets its size.
+// The context is a vector of words, which has its final length by the time the transfer gets its
+// size.
 bool encode(const void* context, const std::byte*, core::ChunkRange range,
             const std::uint16_t* codes, std::byte* exponents, std::byte* elements) {
   const auto& words = *static_cast<const Words*>(context);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The join of one set of blocks from each rank, level by level. The words that are not
-// empty are a set too, of a 32nd of the numbers. There are levels until one has few words. That
-// level is joined as a whole. Each level below is joined only where the level above is not empty.
-// So bytes and memory depend on the sets and not on the length of the tensor.
+// Joins one set of blocks from each rank, level by level. A level's words that are not
+// empty form a set as well, of a 32nd as many numbers, which is the level above. Levels are added
+// until the top one has few words. The top level is joined as a whole, and each level below it only
+// where the level above is not empty. Bytes and memory therefore depend on the sets and not on the
+// length of the tensor.
 //
 //   begin() -> request(0) done -> take_words() -> descend() -> request(1) done ... -> for_each()
 //
-// Each rank also sends one word of its own to all ranks, after the words of the first step.
+// Behind the words of the first step, each rank also sends one word of its own to all ranks.
 //
-// Not thread-safe. Must not move while its transfers are in flight.
+// A SetJoin is not thread-safe and must not move while its transfers are in flight.
 #pragma once
 
 #include <array>
@@ -22,13 +23,13 @@
 
 namespace infold::sparse {
 
-// An urgent transfer that joins words of the ranks by a bitwise or, in place at its output. The
-// caller sets their number and address.
+// Returns an urgent transfer that joins the ranks' words with a bitwise or. The caller sets the
+// number and the address of the words.
 core::TransferRequest blank_join();
 
 class SetJoin {
  public:
-  // Numbers are 32 bits long; five levels bring 2^32 of them down to 128 words.
+  // Numbers have 32 bits. Five levels bring 2^32 of them down to 128 words.
   static constexpr std::uint64_t kNumbersMax = std::uint64_t{1} << 32;
 
   struct OwnWord {
@@ -37,21 +38,23 @@ class SetJoin {
     std::uint32_t word = 0;
   };
 
-  // Joins numbers below `numbers`. The caller has put this rank's numbers into own().
+  // Joins numbers below `numbers`. Before begin(), the caller puts this rank's numbers into own().
   WordSet& own() { return levels_[0].own; }
   void begin(std::uint64_t numbers, OwnWord own_word);
 
   std::uint32_t steps() const { return level_count_; }
-  // The join of each level, from the top, in place. All but the first get their size later.
+  // Returns the transfer that joins a level, beginning with the top level. All but the first get
+  // their size later.
   core::TransferRequest request(std::uint32_t step);
-  // Call it first after the first step is done: each rank's word. Valid until begin().
+  // Call it as soon as the first step is done. Returns each rank's word, valid until the next
+  // begin().
   std::span<const std::uint32_t> take_words();
-  // After a level that is not the last: the number of words of the next level.
+  // Call it after a level that is not the last. Returns the number of words of the next level.
   std::uint64_t descend();
 
-  // After the last level: calls visit(number, is_own) for each number of the union, in ascending
-  // order. Skips numbers beyond the end, which ranks with other sizes or a broken aggregator may
-  // send.
+  // Call it after the last level. It calls visit(number, is_own) for each number of the union, in
+  // ascending order. It skips numbers beyond the end, which may come from ranks with other sizes or
+  // from a broken aggregator.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     WordCursor own(levels_[0].own);
@@ -70,7 +73,7 @@ class SetJoin {
     WordSet own;
   };
 
-  // Words side by side, some of which may be 0.
+  // Words with their places. Some of the words may be 0.
   struct Joined {
     std::vector<std::uint32_t> places;
     std::vector<std::uint32_t> words;
@@ -78,7 +81,7 @@ class SetJoin {
 
   void take_own_words(std::uint32_t level);
 
-  std::array<Level, 5> levels_;  // the blocks, then their words, then words of words
+  std::array<Level, 5> levels_;  // [0] has the blocks, [1] the words of [0], and so on
   std::uint32_t level_count_ = 0;
   std::uint32_t level_ = 0;  // the current level
   Joined joined_;

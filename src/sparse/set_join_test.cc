@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sets of several ranks against std::set, joined by a loop instead of a network.
+// Compares joined sets of several ranks with std::set. A loop replaces the network.
 #include "sparse/set_join.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ using Numbers = std::set<std::uint32_t>;
 
 constexpr std::uint32_t kChunk = 96;
 
-// What the network does: all ranks' words, joined, at all ranks. Returns how many these were.
+// Does what the network does: joins the words of all ranks and delivers them to all. Returns how
+// many words there were.
 std::uint64_t make(std::vector<SetJoin>& joins, std::uint32_t step, std::uint64_t elements) {
   std::vector<core::TransferRequest> requests;
   for (SetJoin& join : joins) requests.push_back(join.request(step));
@@ -83,7 +84,7 @@ Outcome join(std::vector<SetJoin>& joins, const std::vector<Numbers>& sets, std:
   return outcome;
 }
 
-// Neighbours, and some far away.
+// Draws runs of neighbouring numbers that lie far apart.
 Numbers draw(base::Prng& prng, std::uint64_t numbers, std::size_t count) {
   Numbers set;
   while (set.size() < count) {
@@ -98,7 +99,7 @@ Numbers draw(base::Prng& prng, std::uint64_t numbers, std::size_t count) {
 
 TEST(SetJoin, IsTheUnionHoweverFarNumbersReach) {
   base::Prng prng(5);
-  std::vector<SetJoin> joins(3);  // of one set after another
+  std::vector<SetJoin> joins(3);  // used for one set after another
   const std::uint64_t spaces[] = {1,       31,      33,       65536,    65537,
                                   2097152, 2097153, 1U << 27, 1U << 31, SetJoin::kNumbersMax};
   for (const std::uint64_t numbers : spaces) {
@@ -139,7 +140,7 @@ TEST(SetJoin, SendsWhatIsThereAndNotTheSpace) {
   EXPECT_EQ(longer.words, 65U + 3 + 2);
 }
 
-// Ranks that disagree about a tensor's length hear so in the end, but may have a result before.
+// Ranks that disagree about a tensor's length learn it in the end, but they may get a result first.
 TEST(SetJoin, LeavesOutWhatLiesBeyondTheEnd) {
   for (const std::uint64_t numbers : {40UL, 70'000UL}) {
     std::vector<SetJoin> joins(2);
@@ -162,7 +163,7 @@ TEST(SetJoin, LeavesOutWhatLiesBeyondTheEnd) {
   }
 }
 
-// A broken aggregator may also forget what this rank has.
+// A broken aggregator may send anything, and may also forget what this rank has.
 TEST(SetJoin, TakesAnyBitsForAResult) {
   base::Prng prng(3);
   for (int round = 0; round < 50; ++round) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kinds of elements for the tests of this folder: one for each way of encoding.
+// The kinds of elements that the tests of this folder use, one for each way of encoding.
 #pragma once
 
 #include "core/format.h"

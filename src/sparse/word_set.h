@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A set of numbers as words of 32 bits: number i is bit i mod 32 of word i / 32. Words without a
-// bit are not stored. So the memory depends on the numbers in the set, not on the largest number.
+// A set of numbers as words of 32 bits: number i is bit i mod 32 of word i / 32. Words of 0 are not
+// stored, so the memory depends on how many numbers the set has, and not on the largest one.
 #pragma once
 
 #include <bit>
@@ -26,14 +26,14 @@ void for_each_bit(Number place, std::uint32_t word, Visit&& visit) {
 }
 
 struct WordSet {
-  std::vector<std::uint32_t> places;  // of the words, sorted
+  std::vector<std::uint32_t> places;  // the words' places, in ascending order
   std::vector<std::uint32_t> words;   // none is 0
 
   void clear() {
     places.clear();
     words.clear();
   }
-  // Requires: the set has no word of a larger place.
+  // Requires: the set has no word with a larger place.
   void add_word(std::uint32_t place, std::uint32_t word) {
     if (word == 0) return;
     if (!places.empty() && places.back() == place) {

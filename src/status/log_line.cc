@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kLevelNames = {"off", "error", "warn", "info", "debug"};
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-// The end of a line: the field `left_out`, a brace and the line's end.
+// Room at the end of a line for the field `left_out`, a brace and the newline.
 constexpr std::size_t kTailBytes = 32;
 constexpr std::string_view kCut = "...";
-// Signs that a value may hold without quotes, as it may hold letters and digits.
+// Signs that, like letters and digits, a value may contain without needing quotes.
 constexpr std::string_view kBareSigns = "-_.:/%+,[]@*";
 
-// A cursor over `room`. It writes each piece whole. After the first piece that does not fit it
-// writes nothing.
+// A cursor over `room`. It writes each piece as a whole, and nothing more after the first piece
+// that does not fit.
 class Line {
  public:
   explicit Line(std::span<char> room) : room_(room) {}
@@ -67,7 +67,7 @@ bool is_bare(std::string_view text) {
 
 bool is_printable(char each) { return each >= ' ' && each <= '~'; }
 
-// Writes every byte that a terminal could interpret as \xNN.
+// Escapes every byte that is not printable ASCII as \xNN, because a terminal could interpret it.
 void put_text(Line& line, std::string_view text, bool is_cut) {
   if (is_bare(text) && !is_cut) return line.put(text);
   line.put("\"");
@@ -89,7 +89,7 @@ struct CodePoint {
   std::size_t bytes;
 };
 
-// The code point that `text` begins with. Bytes that are not UTF-8 become U+FFFD, one for each.
+// Returns the first code point of `text`. Each byte that is not UTF-8 becomes a U+FFFD of its own.
 CodePoint decode_first(std::string_view text) {
   constexpr CodePoint kBroken = {0xfffd, 1};
   const auto byte = [text](std::size_t i) -> std::uint32_t {
@@ -145,7 +145,7 @@ void put_value(Line& line, const LogField::Value& value, LogFormat format) {
   } else if (const auto* truth = std::get_if<bool>(&value)) {
     line.put(*truth ? "true" : "false");
   } else if (const auto* number = std::get_if<double>(&value)) {
-    // JSON has no such numbers.
+    // JSON has neither NaN nor infinities.
     if (!std::isfinite(*number) && format == LogFormat::json) return line.put("null");
     line.put_number(*number);
   } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {

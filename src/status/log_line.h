@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One event as one line of a log, as text or as JSON. Values may come from peers. No value can
-// break the line or add other bytes than printable ASCII, and a line has at most
-// kLogLineBytesMax bytes. These functions allocate nothing, read no clock and write to no file;
+// Formats one event as one line of a log, in text or in JSON. Values may come from ranks, so no
+// value can break the line or add bytes that are not printable ASCII. A line has at most
+// kLogLineBytesMax bytes. These functions do not allocate, read a clock or write to a file;
 // io/host/log.h does.
 //
 //   2026-11-22T21:30:00.123Z info rank_joined job=train rank=3 world=8
@@ -21,9 +21,9 @@
 
 namespace infold::status {
 
-// A writer to a pipe moves up to 4096 bytes at once or not at all, so that lines never mix.
+// The kernel writes up to 4096 bytes to a pipe at once or not at all, so that lines never mix.
 constexpr std::size_t kLogLineBytesMax = 4096;
-// Bytes of one value, before escaping. The longest reason that infold writes has some 300.
+// Bytes of one value before escaping. The longest reason that infold writes has about 300.
 constexpr std::size_t kLogValueBytesMax = 512;
 
 // In order of importance. A log with one of these levels also holds the levels before it.
@@ -37,11 +37,11 @@ struct LogOptions {
   LogFormat format = LogFormat::text;
 };
 
-// Reads words with commas between, as in "debug,json": off, error, warn, info, debug, text, json. A
-// level or format that `words` does not name stays as in `options`.
+// Reads words separated by commas, such as "debug,json": off, error, warn, info, debug, text, json.
+// If `words` names no level or no format, the one in `options` stays.
 base::Result<LogOptions> parse_log_options(std::string_view words, LogOptions options = {});
 
-// The name is a literal of ours. The value is borrowed for the call.
+// The name must be one of our own literals. The value is borrowed for the call.
 struct LogField {
   using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
@@ -64,13 +64,13 @@ struct LogField {
 using LogFields = std::initializer_list<LogField>;
 
 struct LogEvent {
-  std::int64_t unix_ms = 0;  // time of the event, since 1970
+  std::int64_t unix_ms = 0;  // time of the event since 1970
   LogLevel level = LogLevel::info;
   std::string_view kind;  // the event's name, a literal in snake_case
 };
 
-// Writes the line with its end into `room` and returns its length. The line's field `left_out`
-// counts fields that did not fit. Requires: room of kLogLineBytesMax.
+// Writes the line and its newline into `room`, and returns the length. If fields did not fit, the
+// line's field `left_out` counts them. Requires: `room` has kLogLineBytesMax bytes.
 std::size_t format_log_line(const LogEvent& event, LogFields fields, LogFormat format,
                             std::span<char> room);
 

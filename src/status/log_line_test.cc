@@ -38,7 +38,8 @@ TEST(LogLine, NamesTimeLevelKindAndFields) {
   EXPECT_TRUE(format({}, LogFormat::json).ends_with("\"event\":\"rank_joined\"}\n"));
 }
 
-// A peer chooses the job's name. The name must not write lines, fields or a terminal's commands.
+// A rank chooses the job's name, which must not be able to forge lines, fields or terminal
+// commands.
 TEST(LogLine, NoValueCanForgeALineOrAField) {
   EXPECT_EQ(value_of("a\n2026 info x"), R"("a\x0a2026 info x")");
   EXPECT_EQ(value_of("\x1b[2J"), R"("\x1b[2J")");
@@ -59,7 +60,7 @@ TEST(LogLine, JsonIsAsciiWhateverAValueHolds) {
   EXPECT_EQ(json("\xc3\xa9"), R"("\u00e9")");
   EXPECT_EQ(json("\xe2\x80\xae"), R"("\u202e")");
   EXPECT_EQ(json("\xf0\x9f\x98\x80"), R"("\ud83d\ude00")");
-  // Overlong encodings, surrogates, a code point beyond the last, a sequence that is cut off.
+  // Overlong encodings, a surrogate, a code point beyond the last, and a sequence that is cut off.
   EXPECT_EQ(json("\xc0\xaf"), R"("\ufffd\ufffd")");
   EXPECT_EQ(json("\xe0\x80\xaf"), R"("\ufffd\ufffd\ufffd")");
   EXPECT_EQ(json("\xed\xa0\x80"), R"("\ufffd\ufffd\ufffd")");
@@ -79,7 +80,7 @@ TEST(LogLine, CutsLongValues) {
   EXPECT_EQ(value_of(std::string(512, 'a')), std::string(512, 'a'));
 }
 
-// Escaping makes six bytes of each of these bytes.
+// Escaping turns each of these bytes into as many as six.
 TEST(LogLine, LeavesOutFieldsThatDoNotFitAndSaysSo) {
   const std::string wild(512, '\x01');
   const LogFields fields = {{"a", wild}, {"b", wild}, {"c", 7}, {"d", wild}};

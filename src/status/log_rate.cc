@@ -7,7 +7,7 @@ namespace infold::status {
 
 bool LogRate::admit(base::Instant now, std::string_view kind) {
   Window& window = find(kind);
-  // A window with lines left out stays until poll_left_out() has reported them.
+  // A window in which lines were left out stays until poll_left_out() has reported them.
   if (window.written > 0 && now - window.start >= kLogWindow && window.left_out == 0) {
     window.written = 0;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits how many lines of each kind a log takes. A stranger who reaches a port can make a daemon
-// log, and must not fill its disk. Each window of time has room for kLogLinesPerWindow lines of a
-// kind. The next window begins with the number of lines that were left out. Not thread-safe;
+// Limits how many lines of each kind a log takes, because a stranger who reaches a port can make a
+// daemon log, and must not fill its disk. Each window of time has room for kLogLinesPerWindow lines
+// of a kind. The next window begins with a report of how many lines were left out. Not thread-safe;
 // io/host/log.h locks.
 #pragma once
 
@@ -16,7 +16,8 @@
 
 namespace infold::status {
 
-// The joins of 256 ranks all get their lines. A flood of refusals writes some 4 KB a second.
+// Enough for the joins of 256 ranks to all get their lines. A flood of refusals then writes about 4
+// KB a second.
 constexpr std::uint32_t kLogLinesPerWindow = 300;
 constexpr base::Duration kLogWindow = base::seconds(10);
 
@@ -28,13 +29,13 @@ class LogRate {
     base::Duration span{};  // from the window's start until now
   };
 
-  // Returns true if a line of this kind is to be written. Requires: `kind` is a literal. Kinds
+  // Returns true if a line of this kind should be written. Requires: `kind` is a literal. Kinds
   // beyond the 63rd share one window.
   bool admit(base::Instant now, std::string_view kind);
 
   // Returns a kind whose window has passed with lines left out, or nothing.
   std::optional<LeftOut> poll_left_out(base::Instant now);
-  // As poll_left_out(), for windows that have not passed. For a log's end.
+  // Does the same for windows that have not passed yet, when the log ends.
   std::optional<LeftOut> take_left_out(base::Instant now);
 
  private:
@@ -51,7 +52,7 @@ class LogRate {
 
   std::array<Window, 64> windows_{};
   std::size_t used_ = 0;
-  std::size_t with_left_out_ = 0;  // windows; at 0 nothing is searched
+  std::size_t with_left_out_ = 0;  // number of windows; at 0 there is no need to search
 };
 
 }  // namespace infold::status

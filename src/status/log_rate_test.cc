@@ -49,7 +49,7 @@ TEST(LogRate, TheEndTellsWhatAWindowStillHolds) {
   EXPECT_FALSE(rate.take_left_out({6}));
 }
 
-// The table is bounded: all further kinds share its last place.
+// The table is bounded, so all further kinds share its last place.
 TEST(LogRate, KindsBeyondTheTableShareAWindow) {
   LogRate rate;
   std::vector<std::string> kinds;

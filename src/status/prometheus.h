@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes metrics in Prometheus' text format: one line for each sample, below two lines that
-// describe the metric. Knows no metric of infold.
+// describe the metric. This module does not know any of infold's metrics.
 //
 //   PrometheusText text;
 //   text.begin(Metric::counter, "infold_packets_total", "Packets by verdict.");
@@ -28,11 +28,11 @@ class PrometheusText {
     std::string_view value;  // any text in UTF-8
   };
 
-  // Requires: `name` and `help` need no escapes; each name begins once.
+  // Starts a metric. Requires: `name` and `help` need no escapes; each name begins only once.
   void begin(Metric metric, std::string_view name, std::string_view help);
-  // One value of the metric that the last begin() named.
+  // Adds one value of the metric that the last begin() named.
   void sample(std::initializer_list<Label> labels, std::uint64_t value);
-  // A metric with one value and no labels.
+  // Writes a metric with one value and no labels.
   void single(Metric metric, std::string_view name, std::string_view help, std::uint64_t value);
 
   std::string take() { return std::move(text_); }

@@ -22,7 +22,7 @@ TEST(PrometheusText, HasALineForEachSampleBelowWhatItIs) {
             "b_bytes 7\n");
 }
 
-// A peer chooses the job's name. The name must not write lines of its own.
+// A rank chooses the job's name, which must not be able to forge lines.
 TEST(PrometheusText, EscapesLabels) {
   PrometheusText text;
   text.begin(Metric::gauge, "a", "b");

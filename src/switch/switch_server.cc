@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A switch is a list of shards; each has its own life, and a job has an aggregator at each.
+// A switch is a list of shards, each with a thread of its own. A job has an aggregator at every
+// shard that it uses.
 #include "switch/switch_server.h"
 
 #include <algorithm>
 #include <new>
 #include <utility>
 
-#include "control/job_plan.h"
-#include "control/registry/job_registry.h"
+#include "join/job_plan.h"
+#include "join/registry/job_registry.h"
 #include "switch/uplink.h"
 
 namespace infold::switches {
 
 namespace {
 
-// A port that is free over UDP may be taken over TCP.
+// If the port is picked, try again this often, because a port that is free over UDP may be taken
+// over TCP.
 constexpr int kPortTries = 16;
 
-// A job is at every shard.
-void add_jobs(const std::vector<site::JobPackets>& jobs, site::SwitchStatus& status) {
+// Adds a shard's counts to the sums for each job, because a job has counts at several shards.
+void add_jobs(const std::vector<site::JobPackets>& jobs, std::vector<site::JobPackets>& sum) {
   for (const site::JobPackets& each : jobs) {
-    status.memory_bytes += each.memory_bytes;
     const auto same = [&](const site::JobPackets& other) { return other.job == each.job; };
-    const auto place = std::find_if(status.by_job.begin(), status.by_job.end(), same);
-    if (place == status.by_job.end()) {
-      status.by_job.push_back(each);
+    const auto place = std::find_if(sum.begin(), sum.end(), same);
+    if (place == sum.end()) {
+      sum.push_back(each);
       continue;
     }
     place->memory_bytes += each.memory_bytes;
@@ -33,17 +34,17 @@ void add_jobs(const std::vector<site::JobPackets>& jobs, site::SwitchStatus& sta
   }
 }
 
-// Registries do not give a number twice; a living job stays, whatever they do.
-tl::unexpected<control::Refusal> refuse_occupied(std::uint16_t job) {
-  return tl::unexpected(control::Refusal{
-      control::RefusalReason::in_use,
-      "the number " + std::to_string(job) + " is another job's at the switch", -1});
+// A registry should never give a number twice. If one does, the living job keeps it.
+tl::unexpected<join::Refusal> refuse_occupied(std::uint16_t job) {
+  return tl::unexpected(
+      join::Refusal{join::RefusalReason::in_use,
+                    "the number " + std::to_string(job) + " is another job's at the switch", -1});
 }
 
 }  // namespace
 
 base::Result<std::unique_ptr<SwitchServer>> SwitchServer::start(const SwitchOptions& options) {
-  const bool picks_port = options.listen.port() == 0 && !options.control.is_set();
+  const bool picks_port = options.listen.port() == 0 && !options.join_address.is_set();
   for (int tries = picks_port ? kPortTries : 1;; --tries) {
     std::unique_ptr<SwitchServer> server(new SwitchServer(options));
     if (auto opened = server->open_sites(); !opened) return tl::unexpected(opened.error());
@@ -72,41 +73,41 @@ base::Result<void> SwitchServer::open_sites() {
 }
 
 base::Result<void> SwitchServer::listen() {
-  io::SocketAddress address = options_.control;
+  io::SocketAddress address = options_.join_address;
   if (!address.is_set()) {
     address = options_.listen;
     address.set_port(shards_.front()->address().port());
   }
   if (base::Result<void> made = make_registrar(address); !made) return made;
-  auto control = control::ControlServer::start(address, *registrar_);
-  if (!control) return tl::unexpected(control.error());
-  control_ = std::move(*control);
+  auto server = join::JoinServer::start(address, *registrar_);
+  if (!server) return tl::unexpected(server.error());
+  join_server_ = std::move(*server);
   return {};
 }
 
-base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& control) {
+base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& join_address) {
   if (!options_.parent.is_set()) {
-    registrar_ = std::make_unique<control::JobRegistry>(this);
+    registrar_ = std::make_unique<join::JobRegistry>(this);
     return {};
   }
-  auto uplink = UdpUplink::find(options_.parent, options_.listen, control);
+  auto uplink = UdpUplink::find(options_.parent, options_.listen, join_address);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
-  registrar_ = std::make_unique<control::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_, uplink_->relay_options());
   return {};
 }
 
 SwitchServer::SwitchServer(const SwitchOptions& options) : options_(options) {}
 
-// Jobs are told over both planes before anything goes away.
+// Ranks learn of the end over their join connections and from the shards before anything goes away.
 SwitchServer::~SwitchServer() {
-  control_.reset();
-  registrar_.reset();  // its thread speaks to the shards
+  join_server_.reset();
+  registrar_.reset();  // first, because its thread speaks to the shards
   shards_.clear();
 }
 
-std::vector<control::SiteAddress> SwitchServer::sites() const {
-  std::vector<control::SiteAddress> sites;
+std::vector<join::SiteAddress> SwitchServer::sites() const {
+  std::vector<join::SiteAddress> sites;
   core::SiteRecord record;
   record.elements_max = options_.elements_max;
   for (const std::unique_ptr<site::SwitchShard>& shard : shards_) {
@@ -135,44 +136,52 @@ std::vector<site::SiteStatistics> SwitchServer::statistics() {
   return all;
 }
 
-site::SwitchStatus SwitchServer::status() {
-  site::SwitchStatus status;
-  status.jobs = registrar_->status();
-  status.slots = options_.slots;
-  for (const control::JobStatus& job : status.jobs) status.slots_used += job.slots;
-  site::SocketWork& work = status.sockets.emplace();
+status::SwitchMetrics SwitchServer::metrics() {
+  status::SwitchMetrics metrics;
+  metrics.jobs = registrar_->status();
+  metrics.slots = options_.slots;
+  for (const status::JobMetrics& job : metrics.jobs) metrics.slots_used += job.slots;
+  status::SocketWork& work = metrics.sockets.emplace();
+  site::PacketCounts packets{};
+  std::vector<site::JobPackets> jobs;
   for (site::SiteStatistics& shard : statistics()) {
-    status.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
-    status.received.bytes += shard.socket.bytes_received;
-    status.sent.packets += shard.socket.datagrams_sent;
-    status.sent.bytes += shard.socket.bytes_sent;
+    metrics.received.packets += shard.socket.datagrams_received + shard.socket.misfits;
+    metrics.received.bytes += shard.socket.bytes_received;
+    metrics.sent.packets += shard.socket.datagrams_sent;
+    metrics.sent.bytes += shard.socket.bytes_sent;
     work.calls_received += shard.socket.calls_received;
     work.calls_sent += shard.socket.calls_sent;
     work.unsent += shard.socket.blocked + shard.socket.refused + shard.socket.too_long;
-    for (std::size_t i = 0; i < site::kPacketCounts; ++i) status.packets[i] += shard.packets[i];
-    add_jobs(shard.jobs, status);
+    for (std::size_t i = 0; i < packets.size(); ++i) packets[i] += shard.packets[i];
+    add_jobs(shard.jobs, jobs);
   }
-  return status;
+  metrics.packets = site::named_counts_in_user_space(packets);
+  for (const site::JobPackets& job : jobs) {
+    metrics.memory_bytes += job.memory_bytes;
+    site::set_job_packets(job.job, job.verdicts, metrics.jobs);
+  }
+  return metrics;
 }
 
-control::Answer<void> SwitchServer::start_job(const control::JobTerms& terms) {
-  const core::AggregatorOptions aggregator = control::aggregator_options(terms);
+join::Answer<void> SwitchServer::start_job(const join::JobTerms& terms) {
+  const core::AggregatorOptions aggregator = join::aggregator_options(terms);
   const site::Neighbours workers = {{}, site::worker_sources(terms, aggregator)};
   if (!terms.below) {
     return add_to_shards(aggregator, terms.small_slots, std::vector(shards_.size(), workers));
   }
-  const control::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
+  const join::Answer<std::vector<io::SocketAddress>> parents = sites_of_parent(*terms.below);
   if (!parents) return tl::unexpected(parents.error());
   std::vector<site::Neighbours> below(std::min(parents->size(), shards_.size()), workers);
   for (std::size_t i = 0; i < below.size(); ++i) below[i].parent = (*parents)[i];
   return add_to_shards(aggregator, terms.small_slots, below);
 }
 
-// To the first ones, each with its own neighbours. All shards have the same jobs, so that the first
-// one refuses a number before any other has changed; memory may be missing at any.
-control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& aggregator,
-                                                  std::uint16_t small_slots,
-                                                  const std::vector<site::Neighbours>& shards) {
+// Adds the job to the first shards.size() shards, each with its own neighbours. If a number is
+// taken, the first shard refuses it before any shard has changed. Memory may run out at any shard,
+// so the job is then removed from the shards that have it.
+join::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& aggregator,
+                                               std::uint16_t small_slots,
+                                               const std::vector<site::Neighbours>& shards) {
   std::size_t added = 0;
   try {
     for (; added < shards.size(); ++added) {
@@ -182,8 +191,8 @@ control::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions&
     }
   } catch (const std::bad_alloc&) {
     while (added > 0) shards_[--added]->remove_job(aggregator.job);
-    return tl::unexpected(control::Refusal{
-        control::RefusalReason::full,
+    return tl::unexpected(join::Refusal{
+        join::RefusalReason::full,
         "the switch has no memory for the job's slots; start it with fewer (infold switch --slots)",
         -1});
   }

@@ -14,19 +14,19 @@
 namespace infold::switches {
 namespace {
 
-tl::unexpected<control::Refusal> refuse(std::string message) {
-  return tl::unexpected(control::Refusal{control::RefusalReason::too_late, std::move(message), -1});
+tl::unexpected<join::Refusal> refuse(std::string message) {
+  return tl::unexpected(join::Refusal{join::RefusalReason::too_late, std::move(message), -1});
 }
 
 }  // namespace
 
 base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress& parent,
                                                          const io::SocketAddress& listen,
-                                                         const io::SocketAddress& control) {
+                                                         const io::SocketAddress& join_address) {
   const base::Result<io::Route> route = io::route_to(parent);
   if (!route) return base::fail(base::Code::unavailable, "parent", "cannot be reached: no route");
-  io::SocketAddress own = control.is_any() ? route->local : control;
-  own.set_port(control.port());
+  io::SocketAddress own = join_address.is_any() ? route->local : join_address;
+  own.set_port(join_address.port());
   if (own == parent) {
     return base::fail(base::Code::invalid_argument, "parent", "is this switch itself");
   }
@@ -35,32 +35,33 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
   return std::unique_ptr<UdpUplink>(new UdpUplink(parent, from, own));
 }
 
-control::RackRelayOptions UdpUplink::relay_options() const {
-  // The connection's own address, perhaps behind a NAT, need not be sent: the parent sees it.
+join::RackRelayOptions UdpUplink::relay_options() const {
+  // If packets leave from the same address as the join connection, it need not be sent, because the
+  // parent sees it. Behind a NAT, only the parent knows that address.
   const base::Result<io::Route> route = io::route_to(parent_);
   const bool is_elsewhere = route && !from_.is_same_host(route->local);
-  return {parent_.text(), control_.text(),
+  return {parent_.text(), join_address_.text(),
           fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
           is_elsewhere ? from_ : io::SocketAddress()};
 }
 
-control::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
+join::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
   const base::Result<io::Route> route = io::route_to(parent_);
   if (!route) {
     return refuse(fmt::format("no route leads from the switch at {} to its parent {}",
-                              control_.text(), parent_.text()));
+                              join_address_.text(), parent_.text()));
   }
   return static_cast<std::uint32_t>(std::max(route->mtu_bytes - io::header_bytes(parent_), 0));
 }
 
-control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
-                                       std::uint32_t datagram_bytes) {
+join::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
+                                    std::uint32_t datagram_bytes) {
   io::UdpOptions udp;
   udp.bind = from_;
   udp.datagram_bytes_max = datagram_bytes;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
   if (!socket)
-    return refuse(fmt::format("the switch at {}: {}", control_.text(), socket.error().detail));
+    return refuse(fmt::format("the switch at {}: {}", join_address_.text(), socket.error().detail));
   for (const std::string& text : sites) {
     const auto site = io::SocketAddress::parse(text, "a site");
     if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
@@ -70,18 +71,18 @@ control::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
       return refuse(fmt::format(
           "nothing comes back over UDP from {} to the rack's switch at {}, though it could join "
           "there; does a firewall between them drop UDP?",
-          text, control_.text()));
+          text, join_address_.text()));
     }
     return refuse(fmt::format(
         "packets of {} bytes do not come back from {} to the rack's switch at {}, smaller ones do: "
         "the path carries less than its ends say; choose a smaller MTU",
         datagram_bytes + static_cast<std::uint32_t>(io::header_bytes(*site)), text,
-        control_.text()));
+        join_address_.text()));
   }
   return {};
 }
 
-control::Answer<std::vector<io::SocketAddress>> sites_of_parent(const control::BelowParent& below) {
+join::Answer<std::vector<io::SocketAddress>> sites_of_parent(const join::BelowParent& below) {
   std::vector<io::SocketAddress> sites;
   for (const std::string& text : below.sites) {
     const auto site = io::SocketAddress::parse(text, "a site");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The path from a rack's switch to its parent: its MTU by the host's routes, and whether full
-// datagrams pass, by probes, as ranks do before they join.
+// Examines the path from a rack's switch to its parent, as ranks examine their paths before they
+// join. It takes the MTU from the host's routes, and finds out with probes whether datagrams of
+// full size pass.
 #pragma once
 
 #include <memory>
@@ -9,35 +10,36 @@
 #include <vector>
 
 #include "base/result.h"
-#include "control/relay/rack_relay.h"
-#include "control/relay/uplink.h"
 #include "io/address/socket_address.h"
+#include "join/relay/rack_relay.h"
+#include "join/relay/uplink.h"
 
 namespace infold::switches {
 
-class UdpUplink final : public control::Uplink {
+class UdpUplink final : public join::Uplink {
  public:
-  // This switch's packets are at `listen` and its ranks join at `control`; both may be any address.
+  // This switch receives packets at `listen`, and its ranks join at `join_address`. Both may be the
+  // unspecified address, such as 0.0.0.0.
   static base::Result<std::unique_ptr<UdpUplink>> find(const io::SocketAddress& parent,
                                                        const io::SocketAddress& listen,
-                                                       const io::SocketAddress& control);
+                                                       const io::SocketAddress& join_address);
 
-  control::RackRelayOptions relay_options() const;
-  control::Answer<std::uint32_t> datagram_bytes_max() const override;
-  control::Answer<void> reach(const std::vector<std::string>& sites,
-                              std::uint32_t datagram_bytes) override;
+  join::RackRelayOptions relay_options() const;
+  join::Answer<std::uint32_t> datagram_bytes_max() const override;
+  join::Answer<void> reach(const std::vector<std::string>& sites,
+                           std::uint32_t datagram_bytes) override;
 
  private:
   UdpUplink(const io::SocketAddress& parent, const io::SocketAddress& from,
-            const io::SocketAddress& control)
-      : parent_(parent), from_(from), control_(control) {}
+            const io::SocketAddress& join_address)
+      : parent_(parent), from_(from), join_address_(join_address) {}
 
   io::SocketAddress parent_;
-  io::SocketAddress from_;     // where our packets come from, without a port
-  io::SocketAddress control_;  // as the parent would see it
+  io::SocketAddress from_;          // where our packets come from, without a port
+  io::SocketAddress join_address_;  // where the ranks of this rack join, as the parent would see it
 };
 
-// Where a rack's sums go, for each of its sites.
-control::Answer<std::vector<io::SocketAddress>> sites_of_parent(const control::BelowParent& below);
+// Returns where the rack's sums go, for each of its sites.
+join::Answer<std::vector<io::SocketAddress>> sites_of_parent(const join::BelowParent& below);
 
 }  // namespace infold::switches

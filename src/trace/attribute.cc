@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks attributes up, and makes new ones.
+// Looks attributes up and makes new ones.
 #include <algorithm>
 #include <type_traits>
 #include <utility>

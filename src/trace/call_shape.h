@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A collective of a trace as the call that replays it: the kind, the type and the sizes of its
-// tensors, and the reasons why infold cannot make it. Pure.
+// The call that replays a trace's collective: its kind, and the type and sizes of its tensors. Also
+// says why infold cannot replay a trace. All functions are pure.
 #pragma once
 
 #include <compare>
@@ -25,36 +25,38 @@ struct CallShape {
   CollectiveKind kind = CollectiveKind::all_reduce;
   DataType type = DataType::f32;
   std::size_t input = 0;
-  std::size_t output = 0;  // 0: the input is replaced
+  std::size_t output = 0;  // 0: the call works in place
   int root = 0;
 
   friend auto operator<=>(const CallShape&, const CallShape&) = default;
 };
 
-// The type of this name, as data_type_name() has it.
+// Returns the type whose data_type_name() this is.
 std::optional<DataType> type_named(std::string_view name);
 
-// Bytes that are no multiple of the type's size are elements of one byte.
+// Treats the bytes as one-byte elements if they are not a multiple of the type's size.
 CallShape shape_of(const Collective& collective, int world);
 
-// Averages of floats stay small in any number of steps, and so does the greatest integer.
+// Returns average for floats and max for integers, so that values stay small over any number of
+// steps.
 Reduction reduction_of(DataType type);
 
-// One input of one call may have so many bytes, and so may its output.
+// The largest input of one call in bytes, and the largest output.
 inline constexpr std::uint64_t kReplayedBytesMax = std::uint64_t{1} << 32;
 
-// A day. More is a slip of the writer's clock.
+// One day. A longer duration must be a slip of the writer's clock.
 inline constexpr std::uint64_t kReplayedUsMax = 86'400'000'000;
 
-// The nodes of each group's collectives, in the order of ids. All ranks make them in this order.
+// The nodes of each group's collectives in the order of their ids, in which all ranks make the
+// calls.
 using GroupCalls = std::map<std::string, std::vector<std::size_t>>;
 GroupCalls calls_of(const Trace& trace);
 
-// The groups of the trace's collectives, sorted.
+// Returns the groups of the trace's collectives, sorted.
 std::vector<std::string> groups_of(const Trace& trace);
 
-// Why this trace cannot be replayed in groups of these sizes, or nothing. Requires: a trace without
-// fault.
+// Returns why this trace cannot be replayed in groups of these sizes, or nothing if it can.
+// Requires: a trace without faults.
 std::optional<std::string> find_unplayable(
     const Trace& trace, const std::function<int(const std::string& group)>& world_of);
 

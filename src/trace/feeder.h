@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hands out a trace's nodes once their dependencies are done. It knows no clock: the caller decides
-// when a node is done, in wall time or in virtual time. Ready nodes come in the order of their ids,
-// so that all ranks issue the collectives of a group alike. It borrows nothing. One thread.
+// Hands out a trace's nodes once their dependencies are done. It does not read a clock; the caller
+// decides when a node is done, in wall time or in virtual time. Ready nodes come in the order of
+// their ids, so that all ranks issue the collectives of a group in the same order. It borrows
+// nothing, and is for one thread.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +24,14 @@ class Feeder {
   // Requires: find_fault() finds nothing.
   explicit Feeder(const Trace& trace);
 
-  // The number of a node in Trace::nodes, each once. Nothing if all nodes that are left wait for
-  // nodes that are not done, or none is left.
+  // Returns the index in Trace::nodes of a node that is ready, each node once. Returns nothing if
+  // no nodes are left, or if all that are left wait for nodes that are not done.
   std::optional<std::size_t> next();
-  // Requires: next() gave the node, and it is not done yet.
+  // Marks a node as done. Requires: next() returned the node, and it is not done yet.
   void done(std::size_t node);
-  // All nodes are done.
+  // Returns true once all nodes are done.
   bool is_finished() const { return done_ == graph_.nodes(); }
-  // Nodes that were handed out and are not done.
+  // Returns how many nodes were handed out and are not done.
   std::size_t in_flight() const { return handed_out_ - done_; }
 
  private:

@@ -18,7 +18,7 @@ TEST(Feeder, HandsOutANodeAfterItsDependencies) {
   EXPECT_EQ(feeder.next(), std::nullopt);
   EXPECT_EQ(feeder.in_flight(), 1U);
   feeder.done(0);
-  // The sum and the compute beside it are free at once, the one with the lower id first.
+  // The sum and the compute beside it become ready together; the one with the lower id comes first.
   EXPECT_EQ(feeder.next(), 1U);
   EXPECT_EQ(feeder.next(), 2U);
   EXPECT_EQ(feeder.next(), std::nullopt);
@@ -46,7 +46,7 @@ TEST(Feeder, CountsADependencyThatIsNamedTwice) {
   EXPECT_EQ(feeder.next(), 2U);
 }
 
-// Nodes end in any order. Each is handed out once, after all that it depends on.
+// Nodes end in any order. Each is handed out once, after all nodes that it depends on.
 TEST(Feeder, KeepsDependenciesOfDrawnTraces) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Trace trace = drawn_trace(seed);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dependencies of a trace's nodes as numbers of nodes, for walks along them. It borrows
-// nothing.
+// The dependencies of a trace's nodes as indices, for walks along them. A graph borrows nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@ class NodeIndex {
  public:
   explicit NodeIndex(const Trace& trace);
   std::optional<std::size_t> find(std::uint64_t id) const;
-  // An id that two nodes have.
+  // Returns an id that two nodes have, if there is one.
   std::optional<std::uint64_t> duplicate() const;
 
  private:
@@ -29,20 +28,21 @@ class NodeIndex {
 
 class Graph {
  public:
-  // Leaves out dependencies on nodes that are not there. Of nodes with one id, the first counts.
+  // Leaves out dependencies on nodes that do not exist. If several nodes have the same id, the
+  // first counts.
   explicit Graph(const Trace& trace);
 
   std::size_t nodes() const { return dependencies_.size(); }
-  // Nodes that wait for this one; a node is there once for each of its dependencies on it.
+  // Returns the nodes that wait for this one. A node that depends on it twice is listed twice.
   std::span<const std::size_t> children(std::size_t node) const;
-  // How many dependencies each node has.
+  // Returns how many dependencies each node has.
   const std::vector<std::size_t>& dependencies() const { return dependencies_; }
-  // Nodes so that each comes after its dependencies. Nodes of a cycle, and nodes behind it, are
-  // missing.
+  // Returns the nodes in an order in which each comes after its dependencies. Nodes in a cycle, and
+  // nodes that depend on them, are missing.
   std::vector<std::size_t> order() const;
 
  private:
-  std::vector<std::size_t> first_child_;  // of each node, and the end
+  std::vector<std::size_t> first_child_;  // for each node, and one past the last
   std::vector<std::size_t> children_;
   std::vector<std::size_t> dependencies_;
 };

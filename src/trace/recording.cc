@@ -9,9 +9,9 @@
 namespace infold::trace {
 namespace {
 
-// The version whose fields infold writes; Chakra's tools do not compare it.
+// The version of the schema whose fields infold writes. Chakra's tools do not compare it.
 constexpr const char* kSchema = "0.0.4";
-// Of a compute; the others together rarely take a tenth of its time.
+// How many operators a compute names at most. The others together rarely take a tenth of its time.
 constexpr std::size_t kOperatorsNamed = 8;
 
 enum class What { call, wait, step };
@@ -22,7 +22,8 @@ struct Event {
   std::size_t number = 0;
 };
 
-// Says which operators ran in a span of time. The spans come in order, side by side or apart.
+// Says which operators ran in a span of time. The caller asks about spans in order, without
+// overlaps.
 class Operators {
  public:
   explicit Operators(std::vector<RecordedOperator> operators) : all_(std::move(operators)) {
@@ -30,7 +31,8 @@ class Operators {
               [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
   }
 
-  // As "aten::mm=120,aten::add=7": microseconds of those that took the most; empty: there is none.
+  // Returns the operators that took the most time, in microseconds, such as
+  // "aten::mm=120,aten::add=7". Empty: none ran.
   std::string of(std::int64_t from_ns, std::int64_t to_ns) {
     while (first_ < all_.size() && all_[first_].end_ns <= from_ns) ++first_;
     std::map<std::string, std::int64_t> times;
@@ -50,8 +52,8 @@ class Operators {
   }
 
  private:
-  std::vector<RecordedOperator> all_;  // by their begin
-  std::size_t first_ = 0;              // no operator before it is in a span to come
+  std::vector<RecordedOperator> all_;  // by the time when they began
+  std::size_t first_ = 0;              // later spans contain no operator before this one
 };
 
 class Builder {
@@ -108,7 +110,7 @@ class Builder {
     for (std::size_t i = 0; i < recording_.step_ends_ns.size(); ++i) {
       add(recording_.step_ends_ns[i], What::step, i);
     }
-    // At one time, calls come before waits, and waits before the end of a step.
+    // If events have the same time, calls come before waits, and waits before the end of a step.
     std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
       return std::tuple(a.at_ns, a.what, a.number) < std::tuple(b.at_ns, b.what, b.number);
     });
@@ -120,8 +122,8 @@ class Builder {
            1000;
   }
 
-  // A node of the time from one point to another. Its duration is the difference of two rounded
-  // times, so that a chain of nodes does not drift.
+  // Adds a node for the time from one point to another. Its duration is the difference of two
+  // rounded times, so that a chain of nodes does not drift.
   Node& add(const char* name, NodeType type, std::int64_t begin_ns, std::int64_t end_ns) {
     Node node;
     node.id = trace_.nodes.size() + 1;
@@ -133,8 +135,8 @@ class Builder {
     return trace_.nodes.emplace_back(std::move(node));
   }
 
-  // Adds the compute from where the program went on. Compute of less than a microsecond is left out
-  // unless it is the only place for a dependency.
+  // Adds a compute that begins where the program went on. Compute of less than a microsecond is
+  // left out, unless a dependency has no other place.
   void compute_until(std::int64_t at_ns) {
     const bool is_needed = !last_compute_ || !pending_.empty();
     if (is_needed || us(at_ns) > us(cursor_ns_)) {
@@ -157,7 +159,7 @@ class Builder {
     if (!call.end_ns) return;
     Node& node = add(call.name.c_str(), NodeType::collective, call.begin_ns, *call.end_ns);
     node.control_deps = {*last_compute_};
-    // The types are those that Chakra's feeder asks for.
+    // Chakra's feeder expects exactly these types.
     node.attributes.push_back(make_attribute("is_cpu_op", false));
     node.attributes.push_back(make_attribute("comm_type", static_cast<std::int64_t>(call.kind)));
     node.attributes.push_back(make_attribute("comm_size", static_cast<std::int64_t>(call.bytes)));
@@ -185,7 +187,7 @@ class Builder {
     cursor_ns_ = std::max(cursor_ns_, last_ns);
   }
 
-  // A step ends after all calls that have ended and were waited for nowhere.
+  // The end of a step depends on all calls that have ended and that the program did not wait for.
   void end_step(std::int64_t at_ns) {
     for (std::size_t call = first_open_; call < recording_.calls.size(); ++call) {
       if (recording_.calls[call].begin_ns > at_ns) break;
@@ -212,7 +214,7 @@ class Builder {
   const Recording& recording_;
   Operators operators_;
   Trace trace_;
-  std::int64_t cursor_ns_;  // from where on the time is compute
+  std::int64_t cursor_ns_;  // time after this is compute
   std::int64_t step_begin_ns_;
   std::int64_t step_ = 0;
   std::optional<std::uint64_t> last_compute_;
@@ -220,7 +222,7 @@ class Builder {
   std::vector<std::uint64_t> node_of_call_;  // 0: none yet
   std::vector<bool> is_waited_for_;
   std::vector<bool> has_own_wait_;
-  std::size_t first_open_ = 0;  // no call before it waits to be depended on
+  std::size_t first_open_ = 0;  // every call before this one has a node that depends on it
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ std::string operators_of(const Node& node) {
 
 TEST(Recording, AComputeNamesItsOperators) {
   Recording run = ddp();
-  // One runs on into the compute behind the first call, and one in the wait alone.
+  // One operator continues into the compute after the first call, and one runs only during the
+  // wait.
   run.operators = {{"aten::mm", ms(1008), ms(1012)},
                    {"aten::add", ms(1003), ms(1004)},
                    {"aten::mm", ms(1004), ms(1005)},
@@ -81,7 +82,7 @@ TEST(Recording, ComputeAfterABackwardPassWaitsForItsSums) {
   EXPECT_EQ(trace.nodes[2].control_deps, (Ids{1}));
   EXPECT_EQ(trace.nodes[3].control_deps, (Ids{3}));
   EXPECT_EQ(trace.nodes[4].duration_us, 1'000U);
-  // From the end of the last sum, though the backward pass ended later.
+  // This compute begins at the end of the last sum, although the backward pass ended later.
   EXPECT_EQ(trace.nodes[5].control_deps, (Ids{5}));
   EXPECT_EQ(trace.nodes[5].data_deps, (Ids{2, 4}));
   EXPECT_EQ(trace.nodes[5].start_us, 5'025'000U);
@@ -137,7 +138,7 @@ TEST(Recording, ACallWithoutAnEndIsLeftOut) {
   EXPECT_EQ(summary_of(trace).collectives[0].calls, 1U);
 }
 
-// The time in which the program makes a call is no compute.
+// The time that the program spends inside a call does not count as compute.
 TEST(Recording, TimeInsideACallIsNotCompute) {
   Recording run = ddp();
   run.calls[0].returned_ns = ms(1013);
@@ -146,7 +147,7 @@ TEST(Recording, TimeInsideACallIsNotCompute) {
   EXPECT_EQ(trace.nodes[2].duration_us, 2'000U);
 }
 
-// A thousand computes of a third of a microsecond come to 333 microseconds, and not to 0.
+// A thousand computes of a third of a microsecond add up to 333 microseconds, not to 0.
 TEST(Recording, RoundingDoesNotAddUp) {
   Recording run;
   for (int i = 0; i < 1000; ++i) {

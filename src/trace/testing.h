@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Traces for tests: small ones, and ones that a seed draws.
+// Traces for tests: a small one, and random ones that a seed determines.
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "base/prng.h"
 #include "trace/trace.h"
@@ -36,8 +37,8 @@ inline Node collective_node(std::uint64_t id, CollectiveKind kind, std::int64_t 
   return node;
 }
 
-// Two buckets that overlap the second half of a step's compute: compute, two sums, compute, and
-// compute that waits for both.
+// A step whose two buckets overlap the second half of its compute. The last compute waits for both
+// sums.
 inline Trace small_trace() {
   Trace trace;
   trace.version = "0.0.4";
@@ -70,7 +71,7 @@ inline Attribute drawn_attribute(base::Prng& prng) {
   }
 }
 
-// Any nodes, with dependencies on earlier ones alone, so that there is no cycle.
+// Random nodes that depend only on earlier ones, so that there is no cycle.
 inline Trace drawn_trace(std::uint64_t seed) {
   base::Prng prng(seed);
   Trace trace;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The trace of one rank's training steps, as MLCommons Chakra defines it: nodes of compute and
-// communication, and their dependencies. Plain data, which knows no clock and no file.
-// trace_file.h reads and writes it, trace_check.h finds its faults, and feeder.h hands out its
-// nodes in an order that the dependencies allow. A program that replays traces needs no more than
-// these.
+// communication, and their dependencies. A trace is plain data. trace_file.h reads and writes it,
+// trace_check.h finds its faults, and feeder.h hands out its nodes in an order that the
+// dependencies allow. A program that replays traces needs only these headers.
 //
-// Parts that infold does not interpret stay encoded, so that a file keeps them when it is read and
+// Parts that infold does not interpret stay encoded, so that they survive when a file is read and
 // written again.
 #pragma once
 
@@ -20,7 +19,7 @@
 
 namespace infold::trace {
 
-// The numbers are Chakra's. A node may have another number; readers pass it on.
+// The numbers are Chakra's. A node may have a number that is not listed; readers pass it on.
 enum class NodeType : int {
   invalid = 0,
   metadata = 1,
@@ -53,8 +52,7 @@ const char* node_type_name(NodeType type);
 const char* collective_name(CollectiveKind kind);
 
 struct Attribute {
-  // Numbers of 32 bits and 64 bits, and lists of 64 bits. monostate: a type that is not
-  // interpreted.
+  // The types that infold interprets. monostate stands for any other type.
   using Value = std::variant<std::monostate, bool, std::int32_t, std::int64_t, std::uint64_t,
                              double, std::string, std::vector<std::int64_t>>;
 
@@ -66,17 +64,16 @@ struct Attribute {
 };
 using Attributes = std::vector<Attribute>;
 
-// A text from a file for a line of output: control characters and bytes outside of ASCII become
-// '?'.
+// Makes text from a file safe to print: control characters and bytes outside ASCII become '?'.
 std::string printable(std::string_view text);
 
 // Requires: a value that is not monostate.
 Attribute make_attribute(std::string_view name, Attribute::Value value);
 
 const Attribute* find(const Attributes& attributes, std::string_view name);
-// The value if it is there, of any type of whole numbers, and not negative.
+// Returns the value if it exists, has an integer type and is not negative.
 std::optional<std::uint64_t> whole(const Attributes& attributes, std::string_view name);
-// The value if it is there and a text.
+// Returns the value if it exists and is text.
 std::optional<std::string> text(const Attributes& attributes, std::string_view name);
 
 struct Values {
@@ -92,8 +89,8 @@ struct Node {
   std::uint64_t id = 0;
   std::string name;
   NodeType type = NodeType::invalid;
-  std::vector<std::uint64_t> control_deps;  // nodes that end first, by id
-  std::vector<std::uint64_t> data_deps;     // the same, for their results
+  std::vector<std::uint64_t> control_deps;  // ids of nodes that must end first
+  std::vector<std::uint64_t> data_deps;     // the same, because this node uses their results
   std::uint64_t start_us = 0;
   std::uint64_t duration_us = 0;
   std::optional<Values> inputs;
@@ -116,35 +113,37 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-// What infold reads of a collective.
+// The part of a collective's node that infold reads.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::uint64_t bytes = 0;  // of this rank's input
-  std::string group;        // empty: the only one
-  std::string data_type;    // as data_type_name() has it; empty if the trace does not say
+  std::string group;        // empty: the only group
+  std::string data_type;    // as data_type_name() spells it; empty if the trace does not say
   int root = 0;
 
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-// Nothing if the node is no collective, or its kind is missing or unknown. A missing size is 0.
+// Returns nothing if the node is not a collective, or its kind is missing or unknown. A missing
+// size counts as 0.
 std::optional<Collective> collective_of(const Node& node);
 
-// The ranks of a group as the metadata lists them, in the group's order. Empty if it does not.
+// Returns the ranks of a group in the group's order, as the metadata lists them, or nothing if it
+// does not list the group.
 std::vector<std::int64_t> ranks_of_group(const Trace& trace, std::string_view group);
 
-// The number of the step that a node belongs to, if the trace says.
+// Returns the number of the step that a node belongs to, if the trace says so.
 std::optional<std::uint64_t> step_of(const Node& node);
 
-// The node of metadata that ends a step.
+// Returns whether this is the metadata node that ends a step.
 bool ends_step(const Node& node);
 
-// Says which steps count: those that nodes name and the trace ends. Of a trace that ends none, all
-// that its nodes name. If no node names a step, the whole trace is step 0.
+// Says which steps count: the steps that nodes name and that the trace ends. If the trace ends no
+// step, all named steps count. If no node names a step, the whole trace is step 0.
 class CountedSteps {
  public:
   explicit CountedSteps(const Trace& trace);
-  // The step that a node counts for, if any.
+  // Returns the step that a node counts for, if any.
   std::optional<std::uint64_t> of(const Node& node) const;
 
  private:

@@ -19,7 +19,7 @@ namespace infold::trace {
 namespace {
 
 constexpr std::uint64_t kWorldMax = 1 << 20;
-// An input of a tebibyte fits into the memory of no rank.
+// No rank has enough memory for an input of a tebibyte.
 constexpr std::uint64_t kInputBytesMax = std::uint64_t{1} << 40;
 constexpr const char* kAgain = "; record the trace again";
 
@@ -45,7 +45,8 @@ std::string describe_cycle(const Trace& trace, const Graph& graph,
                            const std::vector<std::size_t>& order) {
   std::vector<bool> is_ordered(trace.nodes.size());
   for (const std::size_t node : order) is_ordered[node] = true;
-  // From each such node a dependency leads to another, so the walk comes back to one of them.
+  // Each node that is not ordered depends on another such node, so the walk comes back to one of
+  // them.
   const NodeIndex index(trace);
   std::vector<bool> was_here(trace.nodes.size());
   std::size_t at = 0;
@@ -64,7 +65,8 @@ std::string describe_cycle(const Trace& trace, const Graph& graph,
                      called(trace.nodes[at]), graph.nodes() - order.size(), kAgain);
 }
 
-// A rank without a world counts; find_fault_of_set() then takes the number of files.
+// A rank without a world is allowed; find_fault_of_set() then uses the number of files as the
+// world.
 std::optional<std::string> find_fault_of_metadata(const Trace& trace) {
   if (find(trace.attributes, "world") == nullptr) return std::nullopt;
   const auto world = trace.world();
@@ -87,7 +89,7 @@ std::string no_root(const Node& node, std::uint64_t ranks) {
       called(node), ranks, ranks - 1);
 }
 
-// A root is a place in the group. A trace that does not list the group has all ranks there.
+// A root is a position in the group. If the trace does not list the group, it has all ranks.
 std::optional<std::string> find_wrong_root(const Node& node, const Trace& trace) {
   if (find(node.attributes, "comm_src") == nullptr) return std::nullopt;
   const std::string group = text(node.attributes, "pg_name").value_or("");
@@ -138,13 +140,13 @@ std::optional<std::string> find_fault_of(const Node& node, const Trace& trace) {
   return find_wrong_type(node);
 }
 
-// Whether ranks may have different inputs by the kind's meaning.
+// Returns whether this kind of collective requires inputs of the same size at all ranks.
 bool has_one_size(CollectiveKind kind) {
   return kind != CollectiveKind::gather && kind != CollectiveKind::scatter &&
          kind != CollectiveKind::all_to_all;
 }
 
-// A rank's calls of one group.
+// One rank's calls in one group.
 struct CallsOf {
   const NamedTrace* trace = nullptr;
   std::vector<std::size_t> nodes;
@@ -182,7 +184,7 @@ std::optional<std::string> find_disagreement(const std::string& group, const Cal
 
 using ByRank = std::map<std::uint64_t, const NamedTrace*>;
 
-// The members of a group, as one trace lists them.
+// Checks the members of a group, as one trace lists them.
 std::optional<std::string> find_wrong_members(const std::string& group, const NamedTrace& each,
                                               const ByRank& by_rank) {
   std::set<std::int64_t> members;
@@ -199,7 +201,8 @@ std::optional<std::string> find_wrong_members(const std::string& group, const Na
   return std::nullopt;
 }
 
-// The callers of a group's collectives agree on them and on the members, and are the members.
+// Checks that the ranks that call a group's collectives are its members, and that they agree on the
+// collectives and on the members.
 std::optional<std::string> find_fault_of_group(const std::string& group,
                                                const std::map<std::uint64_t, CallsOf>& callers,
                                                const ByRank& by_rank) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What makes a trace useless: for one rank, and for the set of files of a run. Each fault is one
-// text that names the place and the remedy.
+// Finds faults that make a trace useless, in one rank's trace or in the set of files of a run. Each
+// fault is a text that names the place and the remedy.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 
 namespace infold::trace {
 
-// Ids twice, dependencies on nodes that are not there, cycles, and times that do not fit in 64
-// bits. Collectives without kind or size, or with a size, a type or a root that cannot be. A world
-// without ranks, or without this one.
+// Finds duplicate ids, dependencies on nodes that do not exist, cycles, and times that do not fit
+// in 64 bits. Also finds collectives without a kind or size, or with an impossible size, type or
+// root, and a world that has no ranks or lacks this rank.
 std::optional<std::string> find_fault(const Trace& trace);
 
 struct NamedTrace {
@@ -22,11 +22,11 @@ struct NamedTrace {
   Trace trace;
 };
 
-// The rank of the metadata, else of a name such as trace.3.et.
+// Returns the rank from the metadata, or else from a file name such as trace.3.et.
 std::optional<std::uint64_t> rank_of(const NamedTrace& each);
 
-// Of the files of one run: ranks that are there twice or not at all, and collectives or members of
-// a group on which two ranks do not agree. Requires: no fault in any trace alone.
+// Finds faults of a run's files together: ranks that occur twice or not at all, and two ranks that
+// disagree about the collectives or the members of a group. Requires: no single trace has a fault.
 std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces);
 
 }  // namespace infold::trace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace_check.h"
 
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -57,7 +58,7 @@ TEST(TraceCheck, ACollectiveHasAKindAndASize) {
   EXPECT_THAT(*find_fault(trace), HasSubstr("comm_type"));
 }
 
-// The small trace, whose first collective has one attribute more, or another value of it.
+// Returns the fault of the small trace after its first collective got this attribute or value.
 std::string fault_with(const std::string& name, Attribute::Value value) {
   Trace trace = small_trace();
   Attributes& attributes = trace.nodes[1].attributes;
@@ -141,7 +142,7 @@ TEST(TraceSet, NamesARankThatIsMissing) {
   EXPECT_THAT(*find_fault_of_set(set),
               AllOf(HasSubstr("rank 2 has no file"), HasSubstr("trace.2.et")));
   set = set_of(4);
-  set.pop_back();  // the metadata says that there are four
+  set.pop_back();  // the metadata says that there are four ranks
   EXPECT_THAT(*find_fault_of_set(set), HasSubstr("of 4 ranks, rank 3 has no file"));
 }
 
@@ -180,7 +181,7 @@ TEST(TraceSet, NamesCollectivesThatDisagree) {
   set[1].trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{1}));
   EXPECT_THAT(*find_fault_of_set(set), AllOf(HasSubstr("root 0"), HasSubstr("root 1")));
   set = set_of(2);
-  for (NamedTrace& each : set) {  // the files say how many ranks there are
+  for (NamedTrace& each : set) {  // without a world, the number of files is the number of ranks
     std::erase_if(each.trace.attributes, [](const Attribute& own) { return own.name == "world"; });
     each.trace.nodes[1].attributes.push_back(make_attribute("comm_src", std::int32_t{2}));
     EXPECT_EQ(find_fault(each.trace), std::nullopt);

@@ -60,7 +60,8 @@ void put_attributes(const Attributes& attributes, Messages* messages) {
   for (const Attribute& each : attributes) messages->Add()->ParseFromString(each.encoded);
 }
 
-// The lite runtime shows no unknown fields. They are the encoded rest once the known ones are gone.
+// The lite runtime does not expose unknown fields. They are what is still encoded once the known
+// fields are cleared.
 Values take_values(ChakraProtoMsg::IOInfo& from) {
   Values values = {from.values(), from.shapes(), from.types(), {}};
   from.clear_values();
@@ -128,13 +129,13 @@ void append(std::string& bytes, const std::string& message) {
   bytes += message;
 }
 
-// The stream's messages in turn. Each is a view of the bytes.
+// Reads the stream's messages in order. Each message is a view of the bytes.
 class Messages {
  public:
   explicit Messages(std::string_view bytes) : bytes_(bytes) {}
 
   bool are_done() const { return at_ == bytes_.size(); }
-  // How errors name the message that came last.
+  // Returns how errors name the latest message.
   std::string place() const { return fmt::format("message {} at byte {}", count_, begin_); }
 
   tl::expected<std::string_view, std::string> next() {
@@ -182,7 +183,8 @@ tl::expected<std::string, std::string> bytes_of(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     return tl::unexpected(path + " is a folder; name the files in it, such as trace.0.et");
   }
-  // A pipe without a writer would block, also before a signal. The caller has opened the others.
+  // Opening a pipe without a writer would block, even when a signal arrives. These two kinds of
+  // path are already open.
   const bool is_open = path == "/dev/stdin" || path.starts_with("/dev/fd/");
   if (std::filesystem::is_other(path, error) && !is_open) {
     return tl::unexpected(path + ": it is no regular file");

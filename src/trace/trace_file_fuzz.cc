@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads any bytes as a trace. A trace that is read and written again is the same. If it has no
-// fault, the feeder hands out each node once.
+// Reads arbitrary bytes as a trace. A trace that is written and read again must stay the same. If
+// it has no fault, the feeder must hand out each node once.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -60,8 +60,8 @@ TEST(TraceEncoding, MessagesAreThoseOfTheSchema) {
   EXPECT_EQ(node.start_time_micros(), 100U);
 }
 
-// Field 11 of a node holds storage operations in newer versions of the schema; 99 stands for fields
-// to come.
+// Field 11 of a node holds storage operations in newer versions of the schema; field 99 stands for
+// future fields.
 TEST(TraceEncoding, KeepsUnknownFieldsByteForByte) {
   const std::string storage("\x5a\x04\x08\x01\x52\x00", 6);
   const std::string later =
@@ -136,7 +136,7 @@ TEST(TraceEncoding, WholeNumbersOfAnyTypeAreRead) {
   EXPECT_EQ(whole(found, "absent"), std::nullopt);
 }
 
-// Each prefix that ends inside of a message is refused, and names a message.
+// Each prefix that ends inside a message is refused, with an error that names the message.
 TEST(TraceEncoding, RefusesEveryCut) {
   const Trace whole_trace = small_trace();
   const std::string bytes = encode(whole_trace);
@@ -161,7 +161,7 @@ TEST(TraceEncoding, RefusesALengthThatLies) {
   const auto endless = decode(metadata + std::string(20, '\xff'));
   ASSERT_FALSE(endless);
   EXPECT_THAT(endless.error(), HasSubstr("message 2 at byte 6 has no length"));
-  // A length that is too short leaves a message that is no node.
+  // With a length that is too short, the message is not a node.
   const auto shorter = decode(metadata + "\x03" + "\x12\x05" + "abcde");
   ASSERT_FALSE(shorter);
   EXPECT_THAT(shorter.error(), HasSubstr("message 2 at byte 6 is no node"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A span of time is not a point in time: a deadline must be a point in time.
+// A deadline must be a point in time, and a span of time is not one.
 // expect: (cannot convert|no match for .operator=)
 
 #include "core/worker/worker.h"

@@ -15,8 +15,9 @@ import sys
 
 def main():
     file, *compiler = sys.argv[1:]
-    expected = re.search(r"^// expect: (.+)$", pathlib.Path(file).read_text(encoding="utf-8"),
-                         re.MULTILINE)
+    expected = re.search(
+        r"^// expect: (.+)$", pathlib.Path(file).read_text(encoding="utf-8"), re.MULTILINE
+    )
     if not expected:
         return f"{file}: no line '// expect: REGEX'"
 
@@ -24,8 +25,9 @@ def main():
     if good.returncode != 0:
         return f"{file}: does not compile even without the mistake:\n{good.stderr}"
 
-    bad = subprocess.run([*compiler, "-DINFOLD_EXPECT_FAIL", file], capture_output=True, text=True,
-                         check=False)
+    bad = subprocess.run(
+        [*compiler, "-DINFOLD_EXPECT_FAIL", file], capture_output=True, text=True, check=False
+    )
     if bad.returncode == 0:
         return f"{file}: the mistake compiles"
     if not re.search(expected.group(1), bad.stderr):

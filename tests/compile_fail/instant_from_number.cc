@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A bare number has no unit, so it is neither a time nor a span of it.
+// A bare number has no unit, so it is neither a point in time nor a span of time.
 // expect: no match for .operator\+
 
 #include "base/instant.h"

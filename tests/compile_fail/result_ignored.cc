@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a call was taken must be looked at: a refused one never ends.
+// A caller must check whether its call was taken, because a refused call never ends.
 // expect: (nodiscard|unused-result)
 
 #include "core/worker/worker.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker is copied only on purpose, by construction: assignment from another would cut the calls
-// that it has in flight.
+// A worker is copied only on purpose, by construction. Assigning another worker to it would drop
+// the calls that it has in flight.
 // expect: use of deleted function
 
 #include "core/worker/worker.h"

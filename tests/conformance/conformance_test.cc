@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every case of spec/vectors/*.vec, one test each, on the software plane with scalar and with
-// vector arithmetic, and on the packet program. Run in the repository's root.
+// Runs every case of spec/vectors/*.vec. On the software plane each is a test of its own, with
+// scalar and with vector arithmetic. The pipeline that only adds and the packet program run them as
+// well. Run the test in the repository's root.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ void PrintTo(const VectorCase& vector, std::ostream* out) { *out << vector.where
 
 namespace {
 
-// Returns why the plane cannot run the case's job, empty if it could.
+// Returns why the plane cannot run the case's job, or an empty text if it can.
 std::string run_vector(const VectorCase& vector, Plane& plane) {
   PlaneRunner packets(plane);
   WorkerRunner workers;
@@ -53,12 +54,13 @@ TEST_P(Conformance, SoftwarePlane) {
       if (!refusal.empty()) GTEST_SKIP() << refusal;
     } catch (const VectorError& error) {
       FAIL() << error.what() << "\n  of: " << GetParam().title
-             << "\n  repeat with: ctest --test-dir build/dev -L conformance";
+             << "\n  repeat with: ctest --test-dir build/release -L conformance";
     }
   }
 }
 
-// Formats that a pipeline that adds does not sum. Ranks send it none of these.
+// Whether the case has formats that a pipeline that only adds cannot sum. Ranks do not send it such
+// packets.
 bool has_other_formats(const VectorCase& vector) {
   return std::ranges::any_of(vector.steps, [](const Step& step) {
     return std::ranges::any_of(step.tokens, [](const std::string& token) {
@@ -68,7 +70,7 @@ bool has_other_formats(const VectorCase& vector) {
   });
 }
 
-// In one test, because most cases are of other formats, trees and SPARSE.
+// This is one test, because most cases have other formats, trees or SPARSE.
 TEST(AdderPlane, RunsEveryVectorOfItsFormats) {
   std::size_t ran = 0;
   for (const VectorCase& vector : all_vectors()) {
@@ -85,15 +87,15 @@ TEST(AdderPlane, RunsEveryVectorOfItsFormats) {
 }
 
 #ifdef INFOLD_XDP
-// Ranks hear that it sums no such chunks, in the job's record.
+// A job's record tells ranks that the packet program does not sum such chunks.
 bool has_native_f64(const VectorCase& vector) {
   return std::ranges::any_of(vector.steps, [](const Step& step) {
     return std::ranges::find(step.tokens, "f64/native") != step.tokens.end();
   });
 }
 
-// The same cases on the program in the kernel, in one test, because loading takes a second. Where
-// frames do not grow, the host's ingress writes long answers to short packets.
+// Runs the same cases on the program in the kernel, in one test, because loading takes a second. If
+// frames cannot grow, the host's ingress writes the answers that are longer than their packets.
 TEST(XdpPlane, RunsEveryVector) {
   std::size_t refused = 0;
   for (const bool grows : {true, false}) {
@@ -117,7 +119,7 @@ TEST(XdpPlane, RunsEveryVector) {
     }
     EXPECT_EQ(plane->went_up() == 0, grows);
   }
-  // The job whose datagrams are larger than a page.
+  // The only job that it may refuse has datagrams that are larger than a page.
   EXPECT_LE(refused, 2U);
 }
 #endif

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's side of an exact sum over adders: what it sends, and what it makes of sums.
+// One rank's side of an exact sum over adders: what it sends, and how it decodes sums.
 #include "tests/conformance/digits_runner.h"
 
 #include <cstring>
 #include <span>
 
-#include "codec/digits.h"
+#include "encoding/digits.h"
 #include "tests/conformance/text/tensor_text.h"
 
 namespace infold::conformance {
@@ -18,8 +18,8 @@ struct Request {
   core::Reduction reduction = core::Reduction::sum;
   std::uint32_t world = 1;
   std::uint32_t packet_integers = 0;  // of a short tensor, which has no ranges
-  std::vector<std::int64_t> ranges;   // as all ranks have them
-  std::int64_t elements = 0;          // where there is no tensor
+  std::vector<std::int64_t> ranges;   // that all ranks have agreed on
+  std::int64_t elements = 0;          // if there is no tensor
   std::vector<std::string> values;    // of this rank's tensor
   std::vector<std::int64_t> sums;
 };
@@ -87,11 +87,11 @@ class Rank {
       tensor_.resize(static_cast<std::size_t>(request.elements) * element_bytes(dtype_));
     }
     output_.resize(tensor_.size(), std::byte{0xEE});
-    codec::Digits::Work work;
+    encoding::Digits::Work work;
     work.tensor.layout = {core::WireFormat::i32, dtype_};
     work.tensor.reduction = request.reduction;
     work.tensor.elements = tensor_.size() / element_bytes(dtype_);
-    work.tensor.codec = codec::Digits::codec(request.world);
+    work.tensor.codec = encoding::Digits::codec(request.world);
     work.tensor.input = tensor_.data();
     work.tensor.output = output_.data();
     work.wanted = work.tensor.elements;
@@ -121,7 +121,7 @@ class Rank {
   core::DataType dtype_;
   std::vector<std::byte> tensor_;
   std::vector<std::byte> output_;
-  codec::Digits digits_;
+  encoding::Digits digits_;
   std::vector<std::int64_t> own_ranges_;
   std::uint64_t integers_ = 0;
 };

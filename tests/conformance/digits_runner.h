@@ -7,7 +7,7 @@
 
 namespace infold::conformance {
 
-// Whether this kind of step is run here.
+// Whether this runner runs the step.
 bool is_digits_step(const Step& step);
 // Throws VectorError on the first difference.
 void run_digits_step(const Step& step);

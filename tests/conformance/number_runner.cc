@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors to the wire and back, by every set of kernels that this processor can run. All must give
-// the bits that the vector has.
+// Converts tensors to the wire format and back, with every set of kernels that this processor can
+// run. All must give the bits that the vector has.
 #include "tests/conformance/number_runner.h"
 
 #include <algorithm>
@@ -83,7 +83,7 @@ const core::TensorCodec& codec_of(const Step& step, const numeric::KernelSet& ke
   return *codec;
 }
 
-// The body of a packet with these numbers.
+// Returns the body of a packet with these numbers.
 std::vector<std::byte> body_of(const Request& request, const std::vector<std::int64_t>& codes,
                                const std::vector<std::int64_t>& mantissas) {
   PacketText packet;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The defaults of a packet line, and the comparison of its outcome.
+// Fills in the defaults of a packet line, and compares its outcome.
 #include "tests/conformance/plane_runner.h"
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace infold::conformance {
 namespace {
@@ -55,7 +56,8 @@ std::string PlaneRunner::configure(const Step& step) {
     } else if (word == "ports") {
       job_.ports = true;
     } else if (word == "workers") {
-      // "[0 1 2-3]": three workers, the last of which speaks for two ranks. A number: that many.
+      // "[0 1 2-3]" is three workers, the last of which speaks for two ranks. A plain number is the
+      // number of workers.
       if (cursor.peek() == "[") {
         job_.workers = take_ranks(cursor);
       } else {

@@ -12,9 +12,9 @@ class PlaneRunner {
  public:
   explicit PlaneRunner(Plane& plane) : plane_(plane) {}
 
-  // A `job` line. Returns why the plane cannot run such a job, empty if it can.
+  // Reads a `job` line. Returns why the plane cannot run such a job, or an empty text if it can.
   std::string configure(const Step& step);
-  // A packet line. Throws VectorError on the first difference.
+  // Runs a packet line. Throws VectorError on the first difference.
   void run(const Step& step);
 
  private:
@@ -28,13 +28,13 @@ class PlaneRunner {
   void set_defaults(PacketText& packet, Outgoing::To to) const;
   void compare(const Step& step, std::vector<Expected> expected);
   std::vector<Ranks> all_ranks() const;
-  // For planes that send one packet to each worker in place of one to all.
+  // Replaces a packet to all by one to each worker, because some planes send these.
   std::vector<Outgoing> one_by_one(const std::vector<Outgoing>& packets) const;
 
   Plane& plane_;
   PlaneJob job_;
   Plane::From from_ = Plane::From::worker;
-  Signature signature_;  // the packet before: a line takes from it the fields that it leaves out
+  Signature signature_;  // of the packet before, for the fields that a line leaves out
 };
 
 }  // namespace infold::conformance

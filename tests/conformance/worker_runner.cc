@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Worker steps to calls of core::Worker.
+// Turns worker steps into calls of core::Worker.
 #include "tests/conformance/worker_runner.h"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "numeric/codec.h"
 #include "tests/conformance/text/tensor_text.h"
@@ -54,7 +55,7 @@ void WorkerRunner::run(const Step& step) {
   expect_quiet(step);
 }
 
-// "rank 0 of 2 small 1 bulk 2 limit 64 sites [1 2]"; sites by their weights.
+// Reads "rank 0 of 2 small 1 bulk 2 limit 64 sites [1 2]", which gives sites by their weights.
 void WorkerRunner::join(Cursor& cursor) {
   core::WorkerOptions options;
   options.rank = rank_ = u16(cursor.take_number());
@@ -93,8 +94,8 @@ void WorkerRunner::join(Cursor& cursor) {
   last_ = PacketText{};
 }
 
-// "submit i32 sum all_reduce [1 2 3]"; "root N"; "blocks" leaves out zeros. "rows N at [4 9] [5 6]"
-// is a tensor of N elements with 5 and 6 at those places.
+// Reads "submit i32 sum all_reduce [1 2 3]". "root N" names the root, and "blocks" leaves out
+// zeros. "rows N at [4 9] [5 6]" is a tensor of N elements with 5 and 6 at those places.
 void WorkerRunner::submit(const Step& step, Cursor& cursor) {
   PacketText fields;
   std::vector<std::string> values;
@@ -148,7 +149,7 @@ core::TransferRequest WorkerRunner::request_of(const Step& step, const PacketTex
   return request;
 }
 
-// False if the worker refuses the call.
+// Returns false if the worker refuses the call.
 bool WorkerRunner::start(Call& call, const core::TransferRequest& request, bool is_sparse) {
   if (call.row_count > 0) {
     const sparse::Rows rows = {call.dtype, call.rows, call.input.data(), 1};
@@ -275,8 +276,8 @@ void WorkerRunner::expect_send(const Step& step, Cursor& cursor) {
   }
 }
 
-// "done call 1 [11 12] summed 2": the first call is number 1, and the default; "at [4 9] [5 6]" of
-// one in rows.
+// Reads "done call 1 [11 12] summed 2". The first call is number 1, which is also the default. A
+// call in rows has "at [4 9] [5 6]".
 void WorkerRunner::expect_done(const Step& step, Cursor& cursor) {
   std::int64_t number = 1;
   if (cursor.accept("call")) number = cursor.take_number();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the steps of a vector that are about a worker: calls and packets in, packets and results
-// out.
+// Runs the steps of a vector that are about a worker: calls and packets go in, packets and results
+// come out.
 #pragma once
 
 #include <deque>

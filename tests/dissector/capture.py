@@ -17,16 +17,17 @@ LIMIT_S = 600
 
 
 def why_not():
-    """The reason why no capture can be read here, or nothing."""
+    """Returns the reason why no capture can be read here, or an empty text if one can."""
     return "" if shutil.which("tshark") else "tshark is not installed (Debian: tshark)"
 
 
 def why_not_live():
-    """The reason why no packets of this host can be captured, or nothing."""
+    """Returns the reason why packets of this host cannot be captured, or an empty text."""
     if not shutil.which("dumpcap"):
         return "dumpcap is not installed (Debian: wireshark-common)"
-    found = subprocess.run(["dumpcap", "-D"], stdin=subprocess.DEVNULL, capture_output=True,
-                           text=True, check=False)
+    found = subprocess.run(
+        ["dumpcap", "-D"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if "lo (Loopback)" in found.stdout or "lo\n" in found.stdout:
         return ""
     return f"no capture at loopback, which needs root: {found.stderr.strip()}"
@@ -38,33 +39,41 @@ def frame(datagram, ipv6, ports):
         addresses = bytes(15) + b"\1" + bytes(15) + b"\2"
         head = struct.pack("!IHBB", 6 << 28, len(udp), 17, 64) + addresses
         return bytes(12) + b"\x86\xdd" + head + udp
-    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + \
-        bytes((10, 0, 0, 1)) + bytes((10, 0, 0, 2))
+    head = (
+        struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0)
+        + bytes((10, 0, 0, 1))
+        + bytes((10, 0, 0, 2))
+    )
     return bytes(12) + b"\x08\x00" + head + udp
 
 
 def write(path, datagrams, ports=(40000, PORT), kept_bytes=None):
-    """A pcap file of Ethernet frames, IPv4 and IPv6 by turns. `kept_bytes` of each datagram are
-    captured, or all if it is None."""
+    """Writes a pcap file of Ethernet frames, IPv4 and IPv6 by turns. It has `kept_bytes` of each
+    datagram, or all if that is None."""
     with open(path, "wb") as out:
-        out.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for number, datagram in enumerate(datagrams):
             ipv6 = number % 2 == 1
             whole = frame(datagram, ipv6, ports)
             kept = whole
             if kept_bytes is not None:
-                kept = whole[:len(whole) - len(datagram) + kept_bytes]
+                kept = whole[: len(whole) - len(datagram) + kept_bytes]
             out.write(struct.pack("<IIII", number, 0, len(kept), len(whole)) + kept)
 
 
 @contextlib.contextmanager
 def run_tshark(*words):
-    """The output of tshark with the dissector, without a person's preferences."""
+    """Runs tshark with the dissector but no person's preferences, and yields its output."""
     with tempfile.TemporaryDirectory() as home:
         command = ["tshark", "-n", "-X", f"lua_script:{DISSECTOR}", *words]
         environment = {**os.environ, "HOME": home, "XDG_CONFIG_HOME": home}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, env=environment) as process:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+        ) as process:
             yield process.stdout
             said = process.stderr.read().decode()
             if process.wait(LIMIT_S) != 0 or "Lua" in said:
@@ -72,17 +81,19 @@ def run_tshark(*words):
 
 
 class Shown:
-    """The fields that the dissector shows of a datagram, or of one of its packets."""
+    """The fields that the dissector shows for a datagram, or for one of its packets."""
 
     def __init__(self, element):
         self.protocols = [proto.get("name") for proto in element.iter("proto")]
         self.fields = {}
         for field in element.iter("field"):
             self.fields.setdefault(field.get("name"), []).append(
-                (field.get("show"), field.get("showname") or ""))
+                (field.get("show"), field.get("showname") or "")
+            )
         self.lua_errors = self.fields.get("_ws.lua.error", [])
-        self.packets = [Shown(proto) for proto in element.findall("proto")
-                        if proto.get("name") == "infold"]
+        self.packets = [
+            Shown(proto) for proto in element.findall("proto") if proto.get("name") == "infold"
+        ]
 
     def values(self, name):
         return [show for show, _ in self.fields.get(f"infold.{name}", [])]
@@ -95,7 +106,7 @@ class Shown:
 
     def malformed(self):
         prefix = "infold.malformed."
-        return {name[len(prefix):] for name in self.fields if name.startswith(prefix)}
+        return {name[len(prefix) :] for name in self.fields if name.startswith(prefix)}
 
 
 def dissect(path, *options):
@@ -109,7 +120,8 @@ def dissect(path, *options):
 
 def columns(path, *options):
     """Yields the text of the info column of each packet of the file."""
-    with run_tshark("-r", str(path), "-T", "fields", "-e", "_ws.col.Protocol", "-e",
-                    "_ws.col.Info", *options) as output:
+    with run_tshark(
+        "-r", str(path), "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info", *options
+    ) as output:
         for line in output:
             yield tuple(line.decode().rstrip("\n").split("\t"))

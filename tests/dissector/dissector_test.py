@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Wireshark dissector on the packets of spec/vectors. It shows the fields that each vector has.
-It calls a packet malformed if the core does, whole or damaged.
+"""Tests the Wireshark dissector on the packets of spec/vectors. It must show the fields that each
+vector has. It must call a packet, whole or damaged, malformed exactly if the core does.
 
 Usage: dissector_test.py PROGRAM    (infold_vector_packets, which prints the packets)
 """
@@ -32,8 +32,9 @@ class DissectorTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        out = subprocess.run([PROGRAM], cwd=ROOT, check=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL).stdout
+        out = subprocess.run(
+            [PROGRAM], cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ).stdout
         cls.folder = tempfile.TemporaryDirectory()
         cls.path = pathlib.Path(cls.folder.name) / "vectors.pcap"
         # An empty datagram has nothing to dissect.
@@ -49,8 +50,11 @@ class DissectorTest(unittest.TestCase):
 
     def good(self):
         """Packets that have all their fields, and are not malformed."""
-        return [(p, s) for p, s in zip(self.packets, self.shown)
-                if "fields" in p and p["verdict"] == "none"]
+        return [
+            (p, s)
+            for p, s in zip(self.packets, self.shown, strict=True)
+            if "fields" in p and p["verdict"] == "none"
+        ]
 
     def test_there_are_packets_of_every_kind(self):
         self.assertEqual(len(self.packets), len(self.shown))
@@ -59,7 +63,7 @@ class DissectorTest(unittest.TestCase):
 
     def test_a_packet_is_malformed_where_the_core_says_so(self):
         verdicts = set()
-        for packet, shown in zip(self.packets, self.shown):
+        for packet, shown in zip(self.packets, self.shown, strict=True):
             found, verdict = shown.malformed(), packet["verdict"]
             about = (packet["of"], packet["bytes"], verdict, found)
             self.assertEqual(shown.lua_errors, [], about)
@@ -95,8 +99,9 @@ class DissectorTest(unittest.TestCase):
             is_partial = fields["kind"] == "partial"
             if is_partial and layout.is_native:
                 continue
-            self.assertEqual(shown.numbers("low_code" if is_partial else "code"), fields["codes"],
-                             packet)
+            self.assertEqual(
+                shown.numbers("low_code" if is_partial else "code"), fields["codes"], packet
+            )
             self.assertEqual(shown.numbers("high_code"), fields["high_codes"], packet)
             values = fields["values"] if fields["kind"] in ("add", "result", "partial") else []
             if layout.is_native:
@@ -106,21 +111,31 @@ class DissectorTest(unittest.TestCase):
                 continue
             has_specials = fields["flags"] & 2 and not is_partial
             specials += bool(has_specials)
-            code_at = dict(zip(blocks, fields["codes"])) if not fields["held"] else None
-            codes = iter(self.codes_of(fields, layout) if code_at is None else
-                         [code_at.get(place // layout.block, 0) for place in places])
-            for number, text in zip(values, shown.values("value")):
-                value = (layout.block_value(number, next(codes), has_specials) if layout.is_block
-                         else layout.integer_value(number))
+            code_at = (
+                dict(zip(blocks, fields["codes"], strict=False)) if not fields["held"] else None
+            )
+            codes = iter(
+                self.codes_of(fields, layout)
+                if code_at is None
+                else [code_at.get(place // layout.block, 0) for place in places]
+            )
+            for number, text in zip(values, shown.values("value"), strict=False):
+                value = (
+                    layout.block_value(number, next(codes), has_specials)
+                    if layout.is_block
+                    else layout.integer_value(number)
+                )
                 self.assertTrue(wanted.same_value(text, value), (text, value, packet))
             has_values = layout.is_block or layout.integer_value(0) is not None
             self.assertEqual(len(shown.values("value")), len(values) * has_values, packet)
         self.assertGreater(specials, 5)
 
     def test_partial_sums_of_native_are_what_the_vectors_say(self):
-        partials = [(p["fields"], s) for p, s in self.good()
-                    if p["fields"]["kind"] == "partial" and
-                    wanted.Layout(p["fields"]).is_native]
+        partials = [
+            (p["fields"], s)
+            for p, s in self.good()
+            if p["fields"]["kind"] == "partial" and wanted.Layout(p["fields"]).is_native
+        ]
         for fields, shown in partials:
             for name in ("part", "parts", "first_row"):
                 self.assertEqual(shown.numbers(f"exact.{name}"), [fields[name]], fields)
@@ -129,8 +144,9 @@ class DissectorTest(unittest.TestCase):
             self.assertEqual(shown.numbers("second_at"), fields["second_at"], fields)
             for name, bits in (("double", fields["values"]), ("second", fields["second"])):
                 for text, each in zip(shown.values(name), bits, strict=True):
-                    self.assertTrue(wanted.same_value(text, wanted.float_of("f64", each)),
-                                    (text, each, fields))
+                    self.assertTrue(
+                        wanted.same_value(text, wanted.float_of("f64", each)), (text, each, fields)
+                    )
             digits = sum(fields["rows"], [])
             first, rows = fields["first_row"], len(fields["rows"]) * bool(digits)
             self.assertEqual(shown.numbers("row"), list(range(first, first + rows)), fields)
@@ -140,10 +156,10 @@ class DissectorTest(unittest.TestCase):
 
     @staticmethod
     def codes_of(fields, layout):
-        """The code of each element of a packet that leaves out zeros."""
+        """Yields the code of each element of a packet that leaves out zeros."""
         codes = iter(fields["codes"])
         for index, held in enumerate(fields["held"]):
-            one = {**fields, "held": [held], "quarters": fields["quarters"][index:index + 1]}
+            one = {**fields, "held": [held], "quarters": fields["quarters"][index : index + 1]}
             of_block = {block: next(codes, 0) for block in held}
             for place in wanted.blocks_and_places(one, layout)[1]:
                 yield of_block[place // layout.block]
@@ -153,21 +169,30 @@ class DissectorTest(unittest.TestCase):
         for packet, shown in self.good():
             fields = packet["fields"]
             seen |= {name for name in ("held", "quarters", "plus", "missing") if fields[name]}
-            self.assertEqual([text.partition(": blocks ")[2] for text in shown.texts("block_set")],
-                             [wanted.ranges_text(held) for held in fields["held"]], packet)
-            self.assertEqual(shown.numbers("chunk"),
-                             [fields["slot"] + i for i in range(len(fields["held"]))], packet)
-            self.assertEqual(shown.numbers("sparse.chunks"),
-                             [len(fields["held"])] * bool(fields["held"]), packet)
+            self.assertEqual(
+                [text.partition(": blocks ")[2] for text in shown.texts("block_set")],
+                [wanted.ranges_text(held) for held in fields["held"]],
+                packet,
+            )
+            self.assertEqual(
+                shown.numbers("chunk"),
+                [fields["slot"] + i for i in range(len(fields["held"]))],
+                packet,
+            )
+            self.assertEqual(
+                shown.numbers("sparse.chunks"), [len(fields["held"])] * bool(fields["held"]), packet
+            )
             if fields["held"]:
                 grain = "quarters" if fields["quarters"] else "blocks"
                 self.assertIn(f": {grain} (", shown.texts("sparse.grain")[0], packet)
             self.assertEqual(shown.numbers("quarters"), sum(fields["quarters"], []), packet)
             for name in ("plus", "minus"):
                 text = [wanted.ranges_text(fields[name])] * (
-                    fields["kind"] == "partial" and fields["flags"] & 2 != 0)
-                self.assertEqual([t.partition(": elements ")[2] for t in shown.texts(name)], text,
-                                 packet)
+                    fields["kind"] == "partial" and fields["flags"] & 2 != 0
+                )
+                self.assertEqual(
+                    [t.partition(": elements ")[2] for t in shown.texts(name)], text, packet
+                )
             if fields["kind"] == "pending":
                 self.check_missing(fields, shown)
         self.assertEqual(seen, {"held", "quarters", "plus", "missing"})
@@ -181,7 +206,13 @@ class DissectorTest(unittest.TestCase):
             return
         self.assertEqual(shown.values("missing"), [wanted.ranges_text(ranks)], fields)
         if not fields["missing_bytes"]:
-            ranges = list(zip(shown.numbers("rank_range.first"), shown.numbers("rank_range.count")))
+            ranges = list(
+                zip(
+                    shown.numbers("rank_range.first"),
+                    shown.numbers("rank_range.count"),
+                    strict=True,
+                )
+            )
             self.assertEqual(ranges, [tuple(each) for each in fields["missing"]], fields)
 
     def test_the_end_of_a_job_is_what_the_vectors_say(self):
@@ -191,19 +222,22 @@ class DissectorTest(unittest.TestCase):
             for name in ("reason", "rank", "other"):
                 self.assertEqual(shown.numbers(f"abort.{name}"), [fields[name]], packet)
             self.assertEqual(shown.numbers("abort.reserved"), [0])
-            self.assertIn(f": {wanted.REASONS[fields['reason']]} (",
-                          shown.texts("abort.reason")[0], packet)
-            pairs = [wanted.signature_of(fields[name])
-                     for name in ("rank_signature", "other_signature")]
+            self.assertIn(
+                f": {wanted.REASONS[fields['reason']]} (", shown.texts("abort.reason")[0], packet
+            )
+            pairs = [
+                wanted.signature_of(fields[name]) for name in ("rank_signature", "other_signature")
+            ]
             for name in wanted.WORDS:
-                self.assertEqual(shown.numbers(f"signature.{name}"), [each[name] for each in pairs],
-                                 packet)
+                self.assertEqual(
+                    shown.numbers(f"signature.{name}"), [each[name] for each in pairs], packet
+                )
             self.assertIn("infold.ended", shown.fields)
         self.assertEqual({p["fields"]["reason"] for p, _ in ends}, set(range(1, 7)))
 
     def test_what_a_capture_lacks_is_not_malformed(self):
         draw = random.Random(SEED)
-        # Each packet at a few lengths, so that every part of every kind is cut somewhere.
+        # Cut packets at a few lengths, so that every part of every kind is cut somewhere.
         good = [p["datagram"] for p, _ in self.good() if len(p["datagram"]) > 33]
         for kept in (1, 16, 31, 32, 36, 40, 48, 64):
             path = pathlib.Path(self.folder.name) / "cut.pcap"
@@ -238,7 +272,7 @@ class DissectorTest(unittest.TestCase):
             self.assertEqual(shown.malformed(), set())
             for name in ("kind", "slot", "round", "shape", "element", "code", "missing"):
                 self.assertEqual(shown.values(name), sum((s.values(name) for _, s in train), []))
-        for train, (_, line) in zip(trains, capture.columns(path)):
+        for train, (_, line) in zip(trains, capture.columns(path), strict=True):
             self.assertIn(f"Train of {len(train)} packets", line)
 
     def test_the_filters_of_the_page_are_filters(self):
@@ -255,17 +289,26 @@ class DissectorTest(unittest.TestCase):
     def test_a_line_tells_what_a_packet_is(self):
         lines = list(capture.columns(self.path))
         for (packet, _), line in zip(
-                self.good(), [line for packet, line in zip(self.packets, lines)
-                              if "fields" in packet and packet["verdict"] == "none"]):
+            self.good(),
+            [
+                line
+                for packet, line in zip(self.packets, lines, strict=True)
+                if "fields" in packet and packet["verdict"] == "none"
+            ],
+            strict=True,
+        ):
             fields = packet["fields"]
             self.assertEqual(line[0], "infold")
             said = [fields["kind"].upper(), f"job {fields['job']}"]
             if fields["kind"] in ("abort", "aborted"):
                 said += [wanted.REASONS[fields["reason"]], f"rank {fields['rank']}"]
             else:
-                said += [f"slot {fields['slot']} ", f"round {fields['round']} ",
-                         f"{fields['elements']} x {wanted.DATA_TYPES[fields['data_type']]}/"
-                         f"{wanted.FORMATS[fields['format']]}"]
+                said += [
+                    f"slot {fields['slot']} ",
+                    f"round {fields['round']} ",
+                    f"{fields['elements']} x {wanted.DATA_TYPES[fields['data_type']]}/"
+                    f"{wanted.FORMATS[fields['format']]}",
+                ]
             said += [name.upper() for name, bit in wanted.FLAGS.items() if fields["flags"] & bit]
             for part in said:
                 self.assertIn(part, line[1], packet)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Wireshark dissector on packets of real jobs over loopback. It knows all packets and calls
-none malformed. The elements shown of each result are the sum of those shown of the contributions.
+"""Tests the Wireshark dissector on packets of real jobs over loopback. It must know all packets,
+and call none of them malformed. The elements that it shows for each result must be the sum of those
+that it shows for the contributions.
 
 Usage: live_test.py INFOLD
 """
@@ -22,16 +23,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "network"))
 from processes import PATIENCE, Job, expect, free_port, outcome, run_each, wait_until
 
 WORLD = 2
-# No packet of infold. It is sent after a job, so all packets of the job are in the file before it.
+# This is not a packet of infold. It is sent after a job, so in the file it comes after all packets
+# of the job.
 LAST = b"the last datagram"
 
 
 def wait_until_all_is_written(port, path):
-    """dumpcap that is told to end leaves what it has not read yet."""
+    """Waits, because dumpcap that is told to end drops what it has not read yet."""
     with socket.socket(type=socket.SOCK_DGRAM) as sender:
+
         def is_last_written():
             sender.sendto(LAST, ("127.0.0.1", port))
             return LAST in path.read_bytes()
+
         wait_until(is_last_written, "dumpcap does not write what it captures")
 
 
@@ -56,14 +60,25 @@ def captured(port, path):
 
 
 def packets_of_job(binary, *words):
-    """All packets of a job of two ranks and a switch, as the dissector shows them."""
+    """Returns all packets of a job of two ranks and a switch, as the dissector shows them."""
     with tempfile.TemporaryDirectory() as folder, Job(binary) as job:
         port, path = free_port(), pathlib.Path(folder) / "job.pcapng"
         job.start_switch(port)
         with captured(port, path):
-            ranks = [job.start_rank(rank, WORLD, "--switch", f"127.0.0.1:{port}", "--iterations",
-                                    "2", "--check", *words, host=str(rank))
-                     for rank in range(WORLD)]
+            ranks = [
+                job.start_rank(
+                    rank,
+                    WORLD,
+                    "--switch",
+                    f"127.0.0.1:{port}",
+                    "--iterations",
+                    "2",
+                    "--check",
+                    *words,
+                    host=str(rank),
+                )
+                for rank in range(WORLD)
+            ]
             for rank in ranks:
                 status, said = outcome(rank)
                 expect(status == 0, said)
@@ -98,11 +113,13 @@ def integers_are_summed(binary):
     packets = packets_of_job(binary, "--dtype", "i32", "--bytes", "4,65536")
     count = 0
     for contributions, result in sums(packets):
-        total = [sum(each) for each in zip(*(p.numbers("element") for p in contributions))]
+        total = [
+            sum(each) for each in zip(*(p.numbers("element") for p in contributions), strict=True)
+        ]
         wrapped = [(each + 2**31) % 2**32 - 2**31 for each in total]
         expect(result.numbers("element") == wrapped, (chunk(result), wrapped))
         count += 1
-    # 64 KiB are 47 chunks at this MTU, at each rank.
+    # At this MTU, each rank sends 64 KiB as 47 chunks.
     expect(count > 2 * 2 * 40, f"only {count} results")
 
 
@@ -110,12 +127,17 @@ def floats_are_summed(binary):
     packets = packets_of_job(binary, "--dtype", "f32", "--wire", "bfp16", "--bytes", "65536")
     count = 0
     for contributions, result in sums(packets):
-        terms = zip(*(map(float, p.values("value")) for p in contributions))
+        terms = zip(*(map(float, p.values("value")) for p in contributions), strict=True)
         found = list(map(float, result.values("value")))
-        # Half a unit of the result. It is at most 2^-13 of the block's largest number.
+        # Allow half a unit of the result, which is at most 2^-13 of the block's largest number.
         room = 2**-13 * max(map(abs, found))
-        expect(all(math.isclose(a + b, c, rel_tol=0, abs_tol=room)
-                   for (a, b), c in zip(terms, found, strict=True)), chunk(result))
+        expect(
+            all(
+                math.isclose(a + b, c, rel_tol=0, abs_tol=room)
+                for (a, b), c in zip(terms, found, strict=True)
+            ),
+            chunk(result),
+        )
         count += 1
     expect(count > 2 * 2 * 20, f"only {count} results")
 
@@ -124,7 +146,7 @@ def native_floats_are_summed(binary):
     packets = packets_of_job(binary, "--dtype", "f32", "--wire", "native", "--bytes", "65536")
     count = 0
     for contributions, result in sums(packets):
-        terms = zip(*(map(float, p.values("value")) for p in contributions))
+        terms = zip(*(map(float, p.values("value")) for p in contributions), strict=True)
         nearest = [struct.unpack("<f", struct.pack("<f", a + b))[0] for a, b in terms]
         expect(list(map(float, result.values("value"))) == nearest, (chunk(result), nearest))
         count += 1
@@ -142,5 +164,8 @@ if __name__ == "__main__":
     if REASON:
         print(REASON)
         sys.exit(capture.SKIPPED)
-    sys.exit(run_each(integers_are_summed, floats_are_summed, native_floats_are_summed,
-                      zeros_are_left_out))
+    sys.exit(
+        run_each(
+            integers_are_summed, floats_are_summed, native_floats_are_summed, zeros_are_left_out
+        )
+    )

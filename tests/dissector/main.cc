@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Prints every packet of spec/vectors as a line of JSON: its bytes, the vector's fields, and the
-// core's verdict. After each packet come damaged copies, which have a verdict but no fields. Run in
-// the repository's root.
+// core's verdict. After each packet come damaged copies, which have a verdict but no fields. Run it
+// in the repository's root.
 #include <algorithm>
 #include <cstdio>
 
@@ -51,7 +51,7 @@ json ranges_of(const std::vector<Ranks>& ranges) {
   return list;
 }
 
-// Whether the bytes are exactly those of the fields.
+// Whether the bytes are exactly what the fields say.
 bool is_as_said(const PacketText& packet) {
   return packet.raw.empty() && packet.cut == 0 && packet.extend == 0 && packet.patches.empty();
 }
@@ -99,7 +99,7 @@ json fields_of(const PacketText& packet) {
           {"tag", plain_hex(packet.tag)}};
 }
 
-// A few bits or the length differ.
+// Returns a copy in which a few bits or the length differ.
 Bytes damaged(const Bytes& original, base::Prng& prng) {
   Bytes bytes = original;
   const auto place = [&](std::size_t bound) { return static_cast<std::size_t>(prng.below(bound)); };

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/wireshark/tables.lua has the tables of the specification, and a difference fails."""
+"""Tests that tools/wireshark/tables.lua has the tables of the specification, and that a difference
+is an error."""
 
 import pathlib
 import re
@@ -15,7 +16,7 @@ import tables
 
 PAGE = (ROOT / "spec" / "protocol.md").read_text(encoding="utf-8")
 WIRE = (ROOT / "wire" / "infold_wire.h").read_text(encoding="utf-8")
-# A row of each table of the page, and an edit of it.
+# {a row of each table of the page: an edit of it}
 CHANGES_OF_PAGE = (
     ("| 3 | 1 | worker | a worker number, see below |", "| 3 | 1 | sender | a worker number |"),
     ("| 6 | 2 | slot | |", "| 6 | 4 | slot | |"),
@@ -42,8 +43,9 @@ CHANGES_OF_WIRE = (
 
 class TablesTest(unittest.TestCase):
     def test_the_file_is_what_the_page_says(self):
-        result = subprocess.run([TOOLS / "tables.py", "--check"], capture_output=True, text=True,
-                                check=False)
+        result = subprocess.run(
+            [TOOLS / "tables.py", "--check"], capture_output=True, text=True, check=False
+        )
         self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_a_change_of_one_side_alone_is_named(self):
@@ -69,9 +71,10 @@ class TablesTest(unittest.TestCase):
                 tables.read(PAGE.replace(titles, "| x |"), WIRE)
 
     def test_every_table_is_used(self):
-        dissector = "".join((TOOLS / name).read_text(encoding="utf-8")
-                            for name in ("infold.lua", "body.lua", "exact.lua",
-                                         "layout.lua"))
+        dissector = "".join(
+            (TOOLS / name).read_text(encoding="utf-8")
+            for name in ("infold.lua", "body.lua", "exact.lua", "layout.lua")
+        )
         used = set(re.findall(r"\btables\.(\w+)", dissector))
         used.discard("lua")  # of the file's own name
         self.assertEqual(set(tables.read(PAGE, WIRE)), used)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cases, from the smallest to the largest. A name has workers x slots x chunks, then what is
-// special.
+// The cases, from the smallest to the largest. A name has workers x slots x chunks, and then what
+// is special about the case.
 #include <algorithm>
 
 #include "core/adder/adder.h"
@@ -21,17 +21,30 @@ void add_plain(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
 
-  add({.name = "2x1x3", .model = free, .slots = 1, .tensors = {{.chunks = 3}}});
+  add({.name = "2x1x3",
+       .model = free,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .effort = Effort::seconds});
   add({.name = "2x1x4", .model = free, .slots = 1, .tensors = {{.chunks = 4}}});
   add({.name = "2x2x3", .model = free, .slots = 2, .tensors = {{.chunks = 3}}});
-  add({.name = "2x2x6", .model = free, .slots = 2, .tensors = {{.chunks = 6}}, .by_hand = true});
-  add({.name = "3x1x3", .model = free, .workers = 3, .slots = 1, .tensors = {{.chunks = 3}}});
+  add({.name = "2x2x6",
+       .model = free,
+       .slots = 2,
+       .tensors = {{.chunks = 6}},
+       .effort = Effort::hours});
+  add({.name = "3x1x3",
+       .model = free,
+       .workers = 3,
+       .slots = 1,
+       .tensors = {{.chunks = 3}},
+       .effort = Effort::seconds});
   add({.name = "3x2x3",
        .model = free,
        .workers = 3,
        .slots = 2,
        .tensors = {{.chunks = 3}},
-       .by_hand = true});
+       .effort = Effort::hours});
 }
 
 void add_budgeted(Cases& cases) {
@@ -42,38 +55,40 @@ void add_budgeted(Cases& cases) {
        .model = counted,
        .slots = 1,
        .tensors = {{.chunks = 3}},
-       .budget = budget});
+       .budget = budget,
+       .effort = Effort::seconds});
   add({.name = "2x2x3-budget",
        .model = counted,
        .slots = 2,
        .tensors = {{.chunks = 3}},
-       .budget = {.losses = 1, .duplicates = 1, .timeouts = 1}});
+       .budget = {.losses = 1, .duplicates = 1, .timeouts = 1},
+       .effort = Effort::seconds});
   add({.name = "2x2x3-budget-2",
        .model = counted,
        .slots = 2,
        .tensors = {{.chunks = 3}},
        .budget = budget,
-       .by_hand = true});
+       .effort = Effort::hours});
   add({.name = "3x1x3-budget",
        .model = counted,
        .workers = 3,
        .slots = 1,
        .tensors = {{.chunks = 3}},
        .budget = budget,
-       .full = true});
+       .effort = Effort::minutes});
   add({.name = "2x1x3-budget-2",
        .model = counted,
        .slots = 1,
        .tensors = {{.chunks = 3}},
        .budget = {.losses = 2, .duplicates = 2, .timeouts = 2},
-       .by_hand = true});
+       .effort = Effort::hours});
   add({.name = "tree-2x1x2-budget",
        .model = counted,
        .leaves = 2,
        .slots = 1,
        .tensors = {{.chunks = 2}},
        .budget = budget,
-       .full = true});
+       .effort = Effort::minutes});
 }
 
 void add_collectives(Cases& cases) {
@@ -87,7 +102,8 @@ void add_collectives(Cases& cases) {
        .model = free,
        .slots = 1,
        .small_slots = 1,
-       .tensors = {{.chunks = 2}, {.chunks = 1}}});
+       .tensors = {{.chunks = 2}, {.chunks = 1}},
+       .effort = Effort::seconds});
   add({.name = "3x1x2-broadcast",
        .model = free,
        .workers = 3,
@@ -107,14 +123,14 @@ void add_collectives(Cases& cases) {
        .workers = 3,
        .slots = 1,
        .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}},
-       .by_hand = true});
+       .effort = Effort::hours});
   add({.name = "3x1x2-cancel",
        .model = free,
        .workers = 3,
        .slots = 1,
        .tensors = {{.chunks = 2}},
        .may_cancel = 0,
-       .full = true});
+       .effort = Effort::minutes});
   add({.name = "2x1x3-block-float",
        .model = free,
        .slots = 1,
@@ -132,7 +148,7 @@ void add_collectives(Cases& cases) {
        .model = free,
        .slots = 2,
        .tensors = {{.chunks = 4, .sparse = true}},
-       .full = true});
+       .effort = Effort::minutes});
   add({.name = "2x1x2-cancel",
        .model = free,
        .slots = 1,
@@ -140,7 +156,7 @@ void add_collectives(Cases& cases) {
        .may_cancel = 0});
 }
 
-// Two aggregators, for one worker of each rank or for two.
+// Cases with two aggregators, and with one worker or two of each rank.
 void add_sites(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -176,10 +192,10 @@ void add_sites(Cases& cases) {
        .slots = 1,
        .small_slots = 1,
        .tensors = {{.chunks = 3}, {.chunks = 1}},
-       .full = true});
+       .effort = Effort::minutes});
 }
 
-// Numbers of jobs return. Epochs do not.
+// Cases in which the number of a job returns, but not its epoch.
 void add_numbers_that_return(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -187,7 +203,8 @@ void add_numbers_that_return(Cases& cases) {
        .model = free,
        .slots = 1,
        .tensors = {{.chunks = 3}},
-       .epoch_before = 2});
+       .epoch_before = 2,
+       .effort = Effort::seconds});
   add({.name = "2x1x2-again-cancel",
        .model = free,
        .slots = 1,
@@ -217,17 +234,17 @@ void add_trees(Cases& cases) {
        .leaves = 2,
        .slots = 1,
        .tensors = {{.chunks = 2}},
-       .full = true});
+       .effort = Effort::minutes});
   add({.name = "tree-2x1x2-realign",
        .model = free,
        .workers = 2,
        .leaves = 2,
        .slots = 1,
        .tensors = {{.format = WireFormat::bfp32, .chunks = 2, .wide_spread = true}},
-       .full = true});
+       .effort = Effort::minutes});
 }
 
-// Roots of broadcasts get results without elements.
+// Cases in which roots of broadcasts get results without elements.
 void add_brief(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -251,7 +268,7 @@ void add_brief(Cases& cases) {
        .brief = true,
        .slots = 1,
        .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}},
-       .full = true});
+       .effort = Effort::minutes});
   add({.name = "tree-2x1x2-brief",
        .model = free,
        .workers = 2,
@@ -261,7 +278,7 @@ void add_brief(Cases& cases) {
        .tensors = {{.collective = Collective::broadcast, .chunks = 2, .root = 1}}});
 }
 
-// Sums of floats as they are.
+// Cases that sum floats as they are.
 void add_native(Cases& cases) {
   const auto add = [&cases](Case one) { cases.push_back(std::move(one)); };
   const Model free = Model::monotone;
@@ -274,7 +291,7 @@ void add_native(Cases& cases) {
        .model = free,
        .slots = 2,
        .tensors = {{.format = WireFormat::native, .chunks = 3, .sparse = true}}});
-  // Leaves send their sums as one part, and with four ranks as several.
+  // Leaves send their sums as one part, or with four ranks as several parts.
   add({.name = "tree-2x1x2-native",
        .model = free,
        .workers = 2,
@@ -287,10 +304,11 @@ void add_native(Cases& cases) {
        .leaves = 2,
        .slots = 1,
        .tensors = {{.format = WireFormat::native, .chunks = 2, .wide_spread = true}},
-       .full = true});
+       .effort = Effort::minutes});
 }
 
-// Pipelines that add take no blocks, no native and nothing with SPARSE, and have no parent.
+// Whether pipelines that only add can run the case: they take neither blocks nor native nor SPARSE,
+// and have no parent.
 bool can_only_add(const Case& one) {
   const auto is_plain = [](const Tensor& tensor) {
     return core::adder_record(kChunkElements).formats.has(tensor.format) && !tensor.sparse;
@@ -299,7 +317,7 @@ bool can_only_add(const Case& one) {
          std::all_of(one.tensors.begin(), one.tensors.end(), is_plain);
 }
 
-// The same searches over such pipelines.
+// Adds the same searches over such pipelines.
 void add_adders(Cases& cases) {
   for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
     if (!can_only_add(cases[i])) continue;
@@ -321,9 +339,9 @@ Cases make_cases() {
   add_brief(cases);
   add_native(cases);
   add_adders(cases);
-  // The digests of aggregator and worker are tested wherever that takes only seconds.
+  // Test the digests of aggregator and worker wherever that takes only seconds.
   for (Case& one : cases)
-    one.check_digests = !one.full && !one.by_hand && one.workers * one.slots < 4;
+    one.check_digests = one.effort <= Effort::seconds && one.workers * one.slots < 4;
   return cases;
 }
 

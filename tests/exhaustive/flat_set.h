@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The set of visited states: their 128-bit fingerprints, with how each was first reached. Two
-// states are taken for one when fingerprints collide; among 10^8 states that has a chance of
-// 10^-23. Open addressing, because a node per state would triple the memory.
+// The set of visited states, by their 128-bit fingerprints. Two states whose fingerprints collide
+// count as one; among 10^8 states that has a chance of 10^-23. The set uses open addressing,
+// because a node for each state would triple the memory.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class FlatSet {
 
   bool contains(const Fingerprint& print) { return find(places_, print).low != 0; }
 
-  // Whether it was new.
+  // Returns whether it was new.
   bool insert(const Fingerprint& print) {
     if ((size_ + 1) * 4 > places_.size() * 3) grow();
     Fingerprint& place = find(places_, print);

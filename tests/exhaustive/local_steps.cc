@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names for states, and the table of steps.
+// Numbers the states, and fills the table of steps.
 #include "tests/exhaustive/local_steps.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ const LocalStep& LocalSteps::look_up(NodeIndex node, StateId state, std::uint32_
   auto& by_state = nodes_[node].steps;
   if (by_state.size() <= state) by_state.resize(state + std::size_t{1});
   if (by_state[state].size() <= input) by_state[state].resize(input + std::size_t{1});
-  // A run may add states, and so move the table.
+  // A run may add states, which moves the table.
   if (!by_state[state][input]) {
     auto step = std::make_unique<LocalStep>(run(node, state, input));
     by_state[state][input] = std::move(step);
@@ -90,7 +90,7 @@ bool LocalSteps::behave_alike(NodeIndex node, const Machine& known, const Machin
     if (machines_.packet(packet).to.node != node) continue;
     Machine one = known;
     Machine other = met;
-    // Whose turn it is to send first is not in the digest: the network keeps no order.
+    // The digest does not say who sends first, because the network does not keep the order.
     const auto same_sends = [&] {
       const std::vector<PacketId> sent = machines_.deliver(node, one, packet).sent;
       const std::vector<PacketId> also = machines_.deliver(node, other, packet).sent;

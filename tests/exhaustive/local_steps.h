@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps of each machine, one input at a time, in a table. A small number names a machine's
-// state. The real Worker or Aggregator runs each pair of state and input once. From then on the
-// table has the outcome. So the search walks over numbers. Each number stands for a real machine,
-// and the digest covers all of its state but time. Cases with check_digests test the digests: two
-// states with one digest must answer every packet known so far alike, and must have one digest
-// afterwards.
+// A table of the steps of each machine, one input at a time. A small number names a machine's
+// state. The real Worker or Aggregator runs each pair of state and input once; from then on, the
+// table has the outcome. The search thus walks over numbers, each of which stands for a real
+// machine. A machine's digest covers all of its state except time. Cases with check_digests test
+// the digests: two states with one digest must answer every packet known so far alike, and must
+// have one digest afterwards.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class LocalSteps {
     std::vector<std::unique_ptr<WorkerState>> workers;
     std::vector<std::unique_ptr<core::AnyAggregator>> aggregators;
     std::unordered_map<std::uint64_t, StateId> by_digest;
-    // By state, then by input; empty until it is run.
+    // By state, then by input. An entry is empty until it has run.
     std::vector<std::vector<std::unique_ptr<LocalStep>>> steps;
   };
 

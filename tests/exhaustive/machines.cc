@@ -15,7 +15,7 @@ namespace {
 // Longer than any timer backs off to.
 constexpr base::Duration kPause = base::seconds(60);
 
-// A realign answers a chunk as a result does: the slot's next chunk may follow it.
+// A realign answers a chunk as a result does, because the slot's next chunk may follow it.
 std::uint64_t answers(const core::WorkerTeam& worker) {
   return worker.counters().received_result + worker.counters().received_realign;
 }
@@ -79,7 +79,7 @@ void Machines::apply(NodeIndex node, WorkerState& worker, Command command) {
           request.after = core::TransferId{worker.facts.submitted};
         }
         const auto id = worker.machine.submit(worker.now, request);
-        // A job that somebody has cancelled refuses; the call has failed.
+        // A job that somebody has cancelled refuses the call, so the call has failed.
         if (!id) worker.facts.failed = true;
       }
       return;
@@ -108,7 +108,7 @@ void Machines::drain(NodeIndex node, WorkerState& worker, Effects& effects) {
   };
   transmit();
   while (const auto event = worker.machine.poll_event()) {
-    transmit();  // what was to follow that transfer
+    transmit();  // what waited for that transfer
     ++worker.facts.finished;
     if (event->failure) {
       worker.facts.failed = true;
@@ -124,7 +124,7 @@ Effects Machines::deliver(NodeIndex node, core::AnyAggregator& aggregator, Packe
   const std::uint64_t taken_before = taken(aggregator);
   const core::Verdict verdict = aggregator.handle_datagram(packets_[packet].bytes);
   effects.verdict = core::verdict_name(verdict);
-  // Of several, which were taken is known if all were.
+  // If the packet has several chunks, it is known which were taken only if all were.
   const std::uint64_t chunks = packets_[packet].chunks;
   const auto count = static_cast<std::uint64_t>(std::popcount(chunks));
   if (taken(aggregator) - taken_before == count) effects.began = chunks;

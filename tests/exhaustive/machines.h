@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One input to one real machine: what it sends, what it takes, and what it does wrong. Packets get
-// small numbers here, so that states of the network can be written down as lists of numbers.
+// Gives one input to one real machine, and says what the machine sends, what it takes, and what it
+// does wrong. Packets get small numbers here, so that states of the network can be written as lists
+// of numbers.
 #pragma once
 
 #include <array>
@@ -19,14 +20,14 @@ using PacketId = std::uint16_t;
 using ChunkId = std::uint16_t;
 inline constexpr ChunkId kNoChunk = 0xFFFF;
 
-// A packet on its way to one receiver. Two with the same bytes to the same receiver are one.
+// A packet on its way to one receiver. Two packets with the same bytes and receiver are one.
 struct PacketInfo {
   Endpoint to;
   core::Kind kind = core::Kind::add;
   std::uint16_t slot = 0;
   std::uint32_t round = 0;
   std::uint8_t sender = 0;   // header field, for traces
-  ChunkId chunk = kNoChunk;  // the first, of a contribution to several
+  ChunkId chunk = kNoChunk;  // the first one, if a contribution has several
   std::uint64_t chunks = 0;  // all of them, as bits
   std::vector<std::byte> bytes;
 };
@@ -37,7 +38,7 @@ enum class Command : std::uint8_t { submit, expire_first, expire_all, cancel, co
 struct Effects {
   std::vector<PacketId> sent;
   std::uint64_t written = 0;  // worker: chunks whose result it took, by the oracle's number
-  std::uint64_t began = 0;    // aggregator: the chunks it took a contribution of, as bits
+  std::uint64_t began = 0;    // aggregator: the chunks it took a contribution to, as bits
   const char* verdict = "";   // aggregator
   std::string complaint;      // what the machine did wrong by itself
 };

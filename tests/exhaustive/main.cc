@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// exhaustive [CASE...]: explores the named cases, or lists all cases. Exit code 1 if a case fails.
+// exhaustive [CASE...]: explores the named cases, or lists all cases. The exit code is 1 if a case
+// fails.
 #include <cstdio>
 
 #include "tests/exhaustive/run_case.h"
@@ -11,7 +12,7 @@ int main(int argc, char** argv) {
     std::printf("usage: exhaustive CASE...\ncases:\n");
     for (const Case& one : all_cases()) {
       std::printf("  %-28s %s%s\n", one.name.c_str(), model_name(one.model),
-                  one.full || one.by_hand ? ", takes minutes" : "");
+                  one.effort >= Effort::minutes ? ", takes minutes" : "");
     }
     return 2;
   }

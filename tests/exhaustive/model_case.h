@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small job of which every order of events is explored: the parties, the tensors, and the faults
-// of the network. A case is data. cases.cc lists all cases.
+// A small job for which the search explores every order of events: its parties, its tensors, and
+// the faults of its network. A case is only data. cases.cc lists all cases.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,15 @@ struct Tensor {
   bool wide_spread = false;
   bool sparse = false;          // each worker leaves out other blocks of zeros
   bool quarters = false;        // and in its other blocks all but one quarter
-  bool after_previous = false;  // sends nothing before the tensor before it is done
+  bool after_previous = false;  // sends nothing until the tensor before it is done
+};
+
+// How long a search takes, which decides where it runs.
+enum class Effort : std::uint8_t {
+  small,
+  seconds,  // not under sanitizers, which take ten times as long
+  minutes,  // in the stage "full"
+  hours,    // only by name
 };
 
 struct Case {
@@ -60,16 +68,15 @@ struct Case {
   Budget budget = {};
   std::uint32_t epoch = 3;
   // Before this job, another job had its number, with the same tensors and other elements. All
-  // packets that the earlier job can have sent are in the network from the start. For the monotone
-  // model only.
+  // packets that the earlier job can have sent are in the network from the start. Only the monotone
+  // model has such a job.
   std::optional<std::uint32_t> epoch_before = {};
   std::uint32_t digit_first = 1;                 // of the elements (oracle.h): 1 to 13
   std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
   bool safety_only = false;                      // without the check that everything completes
   bool check_digests = false;                    // see local_steps.h; quadratic in small numbers
   std::uint64_t states_max = 40'000'000;         // a bound on memory: 8 GiB hold more
-  bool full = false;                             // takes more than seconds
-  bool by_hand = false;                          // takes so long that it runs only by name
+  Effort effort = Effort::small;
 };
 
 std::span<const Case> all_cases();

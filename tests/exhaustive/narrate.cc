@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Steps to sentences. In the monotone model, a packet can come from steps that the search took at
-// once. These steps are told just before the first step that needs them.
+// Turns steps into sentences. In the monotone model, a packet can come from steps that the search
+// took at once. These steps are told just before the first step that needs them.
 #include "tests/exhaustive/narrate.h"
 
 #include <cstdio>

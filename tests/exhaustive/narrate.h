@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A trace in words, one numbered line a step, for readers of a violation.
+// Tells a trace in words, with a numbered line for each step, for people who read a violation.
 #pragma once
 
 #include <string>

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Inputs, and their sums by plain addition.
+// Makes the inputs, and sums them by plain addition.
 #include "tests/exhaustive/oracle.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 #include "base/check.h"
 #include "numeric/codec.h"
-#include "oracle/exact_total.h"
+#include "study/oracle/exact_total.h"
 
 namespace infold::exhaustive {
 namespace {
 
-// No input and no sum has these bits, as integer or as float (a NaN).
+// No input and no sum has these bits, neither as an integer nor as a float (a NaN).
 constexpr std::uint32_t kUntouched = 0xFFEEDDCC;
 
 bool is_float(const Tensor& tensor) { return tensor.format >= core::WireFormat::bfp8; }
@@ -36,8 +37,8 @@ std::uint32_t share(std::uint32_t digit_first, std::uint16_t rank, std::uint32_t
   return digit << (4 * rank);
 }
 
-// For a sparse tensor. With two workers, one or both have the chunk's first block, and for some
-// chunks none has it.
+// Whether the rank has the block of this element in a sparse tensor. With two workers, one or both
+// have the chunk's first block, and for some chunks neither has it.
 bool has_block(const Tensor& plan, std::uint16_t rank, std::uint32_t element) {
   const std::uint32_t block = element / INFOLD_BLOCK_ELEMENTS;
   return !plan.sparse || block % 4 == 2U * rank || block % 4 == 3;
@@ -48,10 +49,10 @@ bool has_element(const Tensor& plan, std::uint16_t rank, std::uint32_t element) 
   return has_block(plan, rank, element) && (!plan.quarters || quarter == rank);
 }
 
-// In a tensor with a wide spread, the second block of rank 0 is 2^40 times that of the others. That
-// is too far for one lane. Sums of it round to rank 0's share alone. In native, the shares of the
-// first three ranks sum to 1, and a double does not hold the sum of two. Two doubles do not hold
-// the sum of four.
+// In a tensor with a wide spread, the second block of rank 0 is 2^40 times as large as that of the
+// others. These are too far apart for one lane, and their sums round to rank 0's share. In native,
+// the shares of the first three ranks sum to 1. A double cannot hold the sum of two of them, and
+// two doubles cannot hold the sum of four.
 float float_share(const Tensor& plan, std::uint16_t rank, std::uint32_t element,
                   std::uint32_t share) {
   const bool second_block = element % (kChunkElements) >= INFOLD_BLOCK_ELEMENTS;

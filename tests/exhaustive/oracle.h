@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inputs of every worker, and the right sums. A worker's share of an element is a power of 16
-// times a digit that names the chunk. So a wrong sum in hexadecimal shows which worker was counted
-// how often, and from which chunk.
+// times a digit that names the chunk. Therefore a wrong sum in hexadecimal shows which worker was
+// counted how often, and from which chunk.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Oracle {
   // The number of chunks of all tensors together.
   std::uint32_t chunk_count() const { return chunk_count_; }
 
-  // The tensor of worker `rank`. Results go to one scratch tensor that all share, because results
-  // are checked as they arrive.
+  // Returns the tensor of worker `rank`. Results go to one scratch tensor that all workers share,
+  // because results are checked as they arrive.
   core::TransferRequest request(std::uint32_t tensor, std::uint16_t rank);
 
   // The chunks that a worker must have received when all its transfers are complete.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of the network without faults.
+// Runs the network without faults.
 #include "tests/exhaustive/progress.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace infold::exhaustive {
 namespace {
 
-// A recovery takes some tens of inputs. Thousands of inputs are a livelock.
+// A recovery takes tens of inputs, so thousands of inputs are a livelock.
 constexpr std::uint32_t kInputsMax = 4096;
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks that all transfers complete once the network has no faults. First all packets in flight
+// Checks that all transfers complete once the network has no faults. First, all packets in flight
 // are lost. From then on packets arrive once and in order, and timers fire only if no packet is
 // left. States in which some of the packets still arrive are other states of the search, and get
-// the same check. Runs copies of the real machines with their real clocks.
+// the same check. The runs use copies of the real machines with their real clocks.
 #pragma once
 
 #include <cstdint>

@@ -8,10 +8,10 @@
 
 namespace infold::exhaustive {
 
-std::vector<Case> cases_of(Length length) {
+std::vector<Case> cases_of(Effort least, Effort most) {
   std::vector<Case> chosen;
   for (const Case& one : all_cases()) {
-    if (!one.by_hand && one.full == (length == Length::full)) chosen.push_back(one);
+    if (one.effort >= least && one.effort <= most) chosen.push_back(one);
   }
   return chosen;
 }
@@ -24,7 +24,8 @@ Report run_case(const Case& model_case) {
   report.figures = figures(model_case, outcome);
   if (!outcome.violation.empty()) report.story = narrate(search, outcome);
   if (!report.good) {
-    report.story += "repeat with: build/dev/tests/exhaustive/exhaustive " + model_case.name + "\n";
+    report.story +=
+        "repeat with: build/release/tests/exhaustive/exhaustive " + model_case.name + "\n";
   }
   return report;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A case from start to verdict, for the test programs and the command line.
+// Runs a case from start to verdict, for the test programs and the command line.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace infold::exhaustive {
 
-enum class Length : std::uint8_t { quick, full };
-std::vector<Case> cases_of(Length length);
+std::vector<Case> cases_of(Effort least, Effort most);
 
 struct Report {
   bool good = false;    // all states visited, and no violation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search proper.
+// Walks over the states, and judges each step.
 #include "tests/exhaustive/search.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Search::Search(const Case& model_case) : case_(model_case), steps_(case_), progr
   if (case_.epoch_before) add_packets_of_earlier_job();
 }
 
-// A search of all that the earlier job can do meets all packets that it can send.
+// Searching all that the earlier job can do finds all packets that it can send.
 void Search::add_packets_of_earlier_job() {
   CHECK(is_monotone());
   Case earlier = case_;
@@ -206,7 +206,7 @@ std::string Search::judge(const GlobalState& state, NodeIndex node, const LocalS
   return "";
 }
 
-// `node` takes a contribution into a copy that held `before`.
+// `node` takes a contribution into a copy that held `before`. Returns what is wrong with that.
 std::string Search::judge_reuse(const GlobalState& state, NodeIndex node, ChunkId before) const {
   if (before == kNoChunk) return "";
   for (std::uint32_t i = 0; i < steps_.wiring().worker_count(); ++i) {
@@ -219,8 +219,8 @@ std::string Search::judge_reuse(const GlobalState& state, NodeIndex node, ChunkI
   return "";
 }
 
-// `node` has just changed, and `fresh` has the packets that it put into the network. No other step
-// can have become possible.
+// Takes the steps that only send packets. `node` has just changed, and `fresh` has the packets that
+// it put into the network. No other step can have become possible.
 void Search::saturate(GlobalState& state, NodeIndex node, std::vector<PacketId> fresh,
                       std::vector<Implied>* implied) {
   std::vector<PacketId>& todo = fresh;

@@ -71,7 +71,7 @@ class Search {
     std::vector<PacketId> sent;
   };
   GlobalState first_state() const;
-  // Returns a complaint, empty if the step is right. `step` gets the action of the machine, or
+  // Returns a complaint, which is empty if the step is right. `step` gets the machine's step, or
   // null.
   std::string apply(GlobalState& state, Action action, const LocalStep** step,
                     std::vector<Implied>* implied);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options of every machine of a case.
+// Makes the options of every machine of a case.
 #include "tests/exhaustive/wiring.h"
 
 #include <string>

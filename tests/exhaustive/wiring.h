@@ -18,7 +18,7 @@ namespace infold::exhaustive {
 
 using NodeIndex = std::uint8_t;
 
-// A receiver. For a worker also the site that the packet comes from.
+// A receiver, and for a worker also the site that the packet comes from.
 struct Endpoint {
   NodeIndex node = 0;
   std::uint8_t site = 0;
@@ -65,7 +65,7 @@ class Wiring {
   std::vector<Place> aggregators_;
 };
 
-// All cases are of this job.
+// The job of all cases.
 inline constexpr std::uint16_t kJob = 7;
 
 }  // namespace infold::exhaustive

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline that only adds beside the aggregator: honest and hostile packets to both, the same
-// packets and verdicts from both.
+// Runs the pipeline that only adds beside the aggregator. Both get the same honest and hostile
+// packets, and must give the same packets and verdicts.
 #include "base/check.h"
 #include "core/adder/side_by_side_testing.h"
 #include "tests/hostile/datagrams.h"

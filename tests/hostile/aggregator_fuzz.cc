@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator against a model of the slot rules, packet by packet, with hostile packets between.
-// A dropped packet must leave the aggregator as it was. Worker 1 may send partial sums.
+// Compares the aggregator with a model of the slot rules, packet by packet, with hostile packets in
+// between. A dropped packet must leave the aggregator as it was. Worker 1 may send partial sums.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -80,7 +80,7 @@ ModelPacket honest(Operations& operations, SlotModel& model) {
   return packet;
 }
 
-// To the slot's rules all these forms are the same, and a repeat may come in another form.
+// The slot's rules treat all these forms alike, and a repeat may come in another form.
 Datagram contribution_of(const ModelPacket& packet) {
   switch (packet.elements[0] >> (10 * packet.worker) & 3) {
     case 0: return add_datagram(packet.worker, packet.slot, packet.round, packet.elements);
@@ -108,7 +108,8 @@ void exchange(Aggregator& aggregator, SlotModel& model, const ModelPacket& packe
   check_answer(aggregator, packet, answer);
 }
 
-// Returns whether the aggregator took it. If so, the model no longer knows the aggregator's state.
+// Returns whether the aggregator took the datagram. If so, the model no longer knows the
+// aggregator's state.
 bool attack(Aggregator& aggregator, const Datagram& datagram) {
   const std::uint64_t before = aggregator.digest();
   const core::Verdict verdict = aggregator.handle_datagram(datagram);
@@ -119,7 +120,8 @@ bool attack(Aggregator& aggregator, const Datagram& datagram) {
   }
   std::uint32_t sent = 0;
   while (aggregator.poll_transmit()) ++sent;
-  // To each worker that asks, to all and the parent, or all parts of an exact sum to the parent.
+  // It sends to each worker that asks, to all and the parent, or all parts of an exact sum to the
+  // parent.
   CHECK_THAT(sent, <=, std::max<std::uint32_t>(kWorkers, core::kExactPartsMax));
   return aggregator.digest() != before;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The replaced operators. Only programs that count allocations link this file.
+// Replaces operator new and operator delete. Only programs that count allocations link this file.
 #include "tests/hostile/allocations.h"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts the allocations of the whole program by replacing operator new in it. Tests show with it
-// that some code allocates nothing.
+// Counts the allocations of the whole program by replacing its operator new. With this, tests show
+// that some code does not allocate.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of attacks, the context that each gets, and raw HTTP/2 that enforces no rule.
+"""The list of attacks, the context that each gets, and raw HTTP/2 that does not enforce any rules.
 
 An attack is a function of a Target and a random source. It ends by itself once Target.is_over(). It
 never needs an answer, because a good defence may look like an error of a socket.
@@ -13,8 +13,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "spec_worker"))
-import control  # pylint: disable=wrong-import-position
-import http2  # pylint: disable=wrong-import-position
+import http2
+import joining
 
 SEND_PATIENCE_S = 0.5
 # The most connections and streams that one attack may hold at a time, so that the test's own limits
@@ -39,7 +39,7 @@ class Target:
         self.names = 0
 
     def connect(self):
-        """Connects from the attacker's own address. The limits for a peer count by address."""
+        """Connects from the attacker's own address. The limits count by address."""
         return socket.create_connection(self.address, SEND_PATIENCE_S, self.source)
 
     def is_over(self):
@@ -67,7 +67,7 @@ class Connection:
     def __init__(self, target, settings=b"", greet=True):
         self.socket = target.connect()
         self.socket.settimeout(SEND_PATIENCE_S)
-        self.authority = "%s:%d" % target.address
+        self.authority = "{}:{}".format(*target.address)
         self.next_stream = 1
         if greet:
             self.send(http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0, settings))
@@ -84,20 +84,24 @@ class Connection:
     def frame(self, kind, flags, stream, payload=b""):
         self.send(http2.frame(kind, flags, stream, payload))
 
-    def open(self, path=control.PATH, end=False):
+    def open(self, path=joining.PATH, end=False):
         """Begins a gRPC stream, and returns its number."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
-        self.frame(http2.HEADERS, http2.END_HEADERS | (http2.END_STREAM if end else 0), stream,
-                   http2.request_headers(path, self.authority))
+        self.frame(
+            http2.HEADERS,
+            http2.END_HEADERS | (http2.END_STREAM if end else 0),
+            stream,
+            http2.request_headers(path, self.authority),
+        )
         return stream
 
     def say(self, stream, **step):
-        self.data(stream, http2.grpc_message(control.encode(control.REQUEST, step)))
+        self.data(stream, http2.grpc_message(joining.encode(joining.REQUEST, step)))
 
     def data(self, stream, content):
-        """Sends in frames no longer than every peer must accept."""
+        """Sends in frames no longer than every receiver must accept."""
         for first in range(0, len(content), 1 << 14):
-            self.frame(http2.DATA, 0, stream, content[first:first + (1 << 14)])
+            self.frame(http2.DATA, 0, stream, content[first : first + (1 << 14)])
 
     def discard(self):
         """Reads the bytes that have come. Returns whether the connection is still open."""
@@ -120,10 +124,18 @@ class Connection:
 
 
 def hello(name, as_rank=0, of=2, **changes):
-    """An honest Hello, except for the changes."""
-    return {"protocol_version": control.PROTOCOL_VERSION, "job": name, "rank": as_rank, "world": of,
-            "datagram_bytes_max": 1472, "small_slots": 64, "bulk_slots": 448, "patience_ms": 5000,
-            **changes}
+    """Returns an honest Hello, except for the changes."""
+    return {
+        "protocol_version": joining.PROTOCOL_VERSION,
+        "job": name,
+        "rank": as_rank,
+        "world": of,
+        "datagram_bytes_max": 1472,
+        "small_slots": 64,
+        "bulk_slots": 448,
+        "patience_ms": 5000,
+        **changes,
+    }
 
 
 def close_all(connections):

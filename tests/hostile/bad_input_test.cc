@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bad input, systematically: every length, every byte, repeats, strangers, absurd values. None of
-// it changes a sum, takes memory or stops the process. Each packet is counted by its reason.
+// Sends bad input systematically: every length, every byte, repeats, strangers, absurd values. It
+// must not change a sum, take memory or stop the process, and each packet is counted by its reason.
 #include <cstdlib>
 #include <numeric>
 
@@ -155,7 +155,7 @@ TEST(BadInput, AbsurdDatagrams) {
   }
 }
 
-// The same for a worker: an honest call in flight survives all of it.
+// Sends the same to a worker, whose honest call in flight survives all of it.
 class BadInputToWorker : public testing::Test {
  protected:
   BadInputToWorker() : worker_(options()) {

@@ -17,46 +17,50 @@ import urllib.request
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "network"))
-import xdp_network  # pylint: disable=wrong-import-position
-from processes import (  # pylint: disable=wrong-import-position
-    PATIENCE, Job, expect, free_port, wait_until)
+import xdp_network
+from processes import PATIENCE, Job, expect, free_port, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent
 ATTACKER_ADDRESS = "127.0.0.3"
 ATTACKERS = "10.77.1"  # a network behind the last host
 HONEST_BYTES = (4096, 1 << 20)
-# The limit of honest ranks for joining and for each call, and the limit for one of their jobs. A
-# busy machine is slow. A job that an attack holds up takes this long on any machine.
+# DEADLINE_S limits the joining and each call of an honest rank, and HONEST_S limits one of its
+# jobs. The limits allow for a slow, busy machine, because a job that an attack holds up takes this
+# long on any machine.
 DEADLINE_S, HONEST_S = 20, 40
 # An attacker's process ends by itself. This limit is for one that a socket blocks.
 ATTACKER_SLACK_S = 10
-# In addition to the memory that the switch states: allocators' slack. In addition to the threads
-# that it states: those of an idle process, which are the main thread, a shard, and the threads of
-# its pages and logs.
+# The switch may take this much more memory than it states, because allocators have slack. It may
+# have this many more threads than it states: those of an idle process, which are the main thread, a
+# shard, and the threads of its pages and logs.
 MEMORY_BESIDE, THREADS_BESIDE = 16 << 20, 8
 
 
 def status_of(process):
-    """Resident bytes, their maximum so far, and threads. None if the process has ended."""
+    """Returns resident bytes, their maximum so far, and threads; None if the process has ended."""
     try:
         with open(f"/proc/{process.pid}/status", encoding="utf-8") as lines:
             words = dict(line.split(":", 1) for line in lines)
-        return (*(int(words[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM")),
-                int(words["Threads"]))
+        return (
+            *(int(words[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM")),
+            int(words["Threads"]),
+        )
     except (OSError, KeyError):
         return None
 
 
 @contextlib.contextmanager
 def switch_process(folder, *words):
-    """A switch and the limits that it stated. Its output goes to a file, because no process reads
-    it meanwhile."""
+    """Runs a switch, and yields it with the limits that it stated. Its output goes to a file,
+    because no process reads it meanwhile."""
     said = pathlib.Path(folder) / "said"
     with open(said, "wb") as out, open(pathlib.Path(folder) / "log", "wb") as log:
         switch = subprocess.Popen(words, stdout=out, stderr=log)
     try:
-        wait_until(lambda: said.read_bytes().endswith(b"\n") or switch.poll() is not None,
-                   "the switch does not start")
+        wait_until(
+            lambda: said.read_bytes().endswith(b"\n") or switch.poll() is not None,
+            "the switch does not start",
+        )
         expect(switch.poll() is None, "the switch does not start")
         yield switch, json.loads(said.read_bytes().splitlines()[0])
         if switch.poll() not in (None, 0):
@@ -67,7 +71,7 @@ def switch_process(folder, *words):
 
 
 class Loopback:
-    """All on this machine. The attacker has an address of its own."""
+    """Everything is on this machine. The attacker has an address of its own."""
 
     plane = "user"
 
@@ -84,31 +88,44 @@ class Loopback:
     @contextlib.contextmanager
     def up(self, *words):
         with self.job, tempfile.TemporaryDirectory() as folder:
-            with switch_process(folder, self.binary, "switch", "--listen", self.where(), "--json",
-                                "--metrics", self.metrics, *words) as (self.switch, self.stated):
+            with switch_process(
+                folder,
+                self.binary,
+                "switch",
+                "--listen",
+                self.where(),
+                "--json",
+                "--metrics",
+                self.metrics,
+                *words,
+            ) as (self.switch, self.stated):
                 yield self
 
     def ranks_of(self, job):
-        """How many of a job's ranks the switch has heard of, and not lost."""
+        """Returns how many of a job's ranks the switch has heard of, and not lost."""
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=PATIENCE) as page:
             text = page.read().decode()
         found = re.search(rf'^infold_job_ranks{{job_name="{job}"}} (\d+)$', text, re.MULTILINE)
         return int(found[1]) if found else 0
 
     def where(self):
-        return "%s:%d" % self.address
+        return "{}:{}".format(*self.address)
 
     def start_rank(self, rank, *words):
         return self.job.start(*words, "--switch", self.where(), "--rank", str(rank))
 
     @contextlib.contextmanager
     def inside(self, _):
-        """Sockets that are opened meanwhile belong to that host. Here all hosts are one."""
+        """Sockets that are opened meanwhile belong to that host. Here, all hosts are one."""
         yield
 
     def start_attacker(self, *words):
-        return subprocess.Popen([sys.executable, str(HERE / "hostile_test.py"), *words],
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen(
+            [sys.executable, str(HERE / "hostile_test.py"), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
 
 class Namespaces:
@@ -127,16 +144,30 @@ class Namespaces:
 
     @contextlib.contextmanager
     def up(self, *words):
-        with xdp_network.network(3), xdp_network.Network(self.binary) as self.job, \
-                tempfile.TemporaryDirectory() as folder:
+        with (
+            xdp_network.network(3),
+            xdp_network.Network(self.binary) as self.job,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             xdp_network.at("switch", "ip", "route", "add", f"{ATTACKERS}.0/24", "dev", "br0")
             xdp_network.at(2, "ip", "route", "add", "local", f"{ATTACKERS}.0/24", "dev", "lo")
             probe, _ = self.job.start_xdp(xdp_network.ports(3), *words)
             xdp_network.stop(probe)
-            with switch_process(folder, "nsenter", xdp_network.space_of("switch"), self.binary,
-                                "switch", "--plane", "xdp", "--dev", xdp_network.ports(3),
-                                "--listen", self.where(), "--json", *words) as (self.switch,
-                                                                                self.stated):
+            with switch_process(
+                folder,
+                "nsenter",
+                xdp_network.space_of("switch"),
+                self.binary,
+                "switch",
+                "--plane",
+                "xdp",
+                "--dev",
+                xdp_network.ports(3),
+                "--listen",
+                self.where(),
+                "--json",
+                *words,
+            ) as (self.switch, self.stated):
                 yield self
 
     def where(self):
@@ -159,8 +190,17 @@ class Namespaces:
 
     def start_attacker(self, *words):
         return subprocess.Popen(
-            ["nsenter", xdp_network.space_of(2), sys.executable, str(HERE / "hostile_test.py"),
-             *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [
+                "nsenter",
+                xdp_network.space_of(2),
+                sys.executable,
+                str(HERE / "hostile_test.py"),
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
 
 class Battle:
@@ -173,12 +213,29 @@ class Battle:
         self.threads_most = self.before[2]
 
     def honest_job(self):
-        """Two ranks that sum. Returns the median of the longer sums in ms."""
+        """Runs two ranks that sum. Returns the median of the longer sums in ms."""
         expect(self.ground.switch.poll() is None, "the switch had ended before")
         self.jobs += 1
-        words = ("bench", "allreduce", "--world", "2", "--job", f"honest-{self.jobs}", "--mtu",
-                 "1500", "--bytes", ",".join(map(str, HONEST_BYTES)), "--iterations", "12",
-                 "--check", "--json", "--shared-memory", "off", "--deadline", str(DEADLINE_S))
+        words = (
+            "bench",
+            "allreduce",
+            "--world",
+            "2",
+            "--job",
+            f"honest-{self.jobs}",
+            "--mtu",
+            "1500",
+            "--bytes",
+            ",".join(map(str, HONEST_BYTES)),
+            "--iterations",
+            "12",
+            "--check",
+            "--json",
+            "--shared-memory",
+            "off",
+            "--deadline",
+            str(DEADLINE_S),
+        )
         ranks = [self.ground.start_rank(rank, *words) for rank in range(2)]
         until = time.monotonic() + HONEST_S
         said = []
@@ -196,8 +253,8 @@ class Battle:
         return rows[-1]["median_ms"]
 
     def medians(self, seconds):
-        """The times of honest jobs, one after the other, for a number of seconds. At least one job
-        runs."""
+        """Runs honest jobs, one after the other, for a number of seconds, and returns their times.
+        At least one job runs."""
         until = time.monotonic() + seconds
         found = [self.honest_job()]
         while time.monotonic() < until:
@@ -213,17 +270,31 @@ class Battle:
         _, most, threads = now
         self.threads_most = max(self.threads_most, threads)
         stated = self.ground.stated
-        memory = (self.before[0] + stated["memory_bytes_max"] +
-                  stated["control_memory_bytes_max"] + MEMORY_BESIDE)
+        memory = (
+            self.before[0]
+            + stated["memory_bytes_max"]
+            + stated["join_memory_bytes_max"]
+            + MEMORY_BESIDE
+        )
         expect(most <= memory, f"{most / 1e6:.0f} MB resident, {memory / 1e6:.0f} stated")
-        allowed = stated["control_threads_max"] + THREADS_BESIDE
+        allowed = stated["join_threads_max"] + THREADS_BESIDE
         expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
 
     def start(self, name, source, seed, seconds):
         host, port = self.ground.address
         return self.ground.start_attacker(
-            self.binary, "--attack", name, "--seed", str(seed), "--seconds", str(seconds),
-            "--at", f"{host}:{port}", "--from", source)
+            self.binary,
+            "--attack",
+            name,
+            "--seed",
+            str(seed),
+            "--seconds",
+            str(seconds),
+            "--at",
+            f"{host}:{port}",
+            "--from",
+            source,
+        )
 
     def endure(self, names, seed, seconds):
         """Runs attacks at the same time, beside honest jobs. Returns (medians, MB resident,
@@ -235,7 +306,7 @@ class Battle:
         attackers = [self.start(name, source, seed, seconds) for name in names]
         try:
             medians = self.medians(seconds)
-            for name, attacker in zip(names, attackers):
+            for name, attacker in zip(names, attackers, strict=True):
                 out, _ = attacker.communicate(timeout=seconds + ATTACKER_SLACK_S)
                 expect(attacker.returncode == 0, f"the attacker itself failed in {name}: {out}")
             self.look()
@@ -252,7 +323,7 @@ def middle(values):
 
 
 def cpu_seconds(process):
-    """The processor time of a process so far."""
+    """Returns the processor time of a process so far."""
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1]
     user, system = map(int, fields.split()[11:13])
     return (user + system) / os.sysconf("SC_CLK_TCK")

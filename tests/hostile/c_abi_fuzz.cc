@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C ABI with a careless caller. The fuzzer chooses enums, sizes, roots and null pointers. Ranks
-// disagree, and calls are cancelled or destroyed at any time. Codes and messages stay valid, and
-// nothing hangs. Memory that the header asks the caller to provide is provided.
+// Calls the C ABI as a careless caller does. The fuzzer chooses enums, sizes, roots and null
+// pointers. Ranks disagree, and calls are cancelled or destroyed at any time. Codes and messages
+// must stay valid, and nothing may hang. Memory that the header asks the caller to provide is
+// provided.
 #include <array>
 #include <climits>
 #include <cstring>
@@ -30,7 +31,7 @@ void check_code(infold_code code) {
   CHECK(infold_error_rank() >= -1);
 }
 
-// Mostly a valid value, sometimes one far from any.
+// Returns mostly a valid value, and sometimes one far from any valid value.
 std::int32_t any_enum(Operations& operations, std::int32_t count) {
   const std::uint32_t choice = operations.below(20);
   if (choice == 0) return -1;
@@ -130,7 +131,7 @@ class Run {
     if (handle != nullptr) handles_.push_back(handle);
   }
 
-  // The memory; or an empty tensor.
+  // Sums a list of the memory and of an empty tensor.
   static infold_code start_list(infold_communicator* communicator, void* memory,
                                 std::size_t elements, infold_type type,
                                 const infold_call_options* options, infold_handle** handle) {
@@ -140,7 +141,7 @@ class Run {
                                   sizes.data(), sizes.size(), type, options, handle);
   }
 
-  // Indices that mostly rise, in a tensor that mostly has as many rows.
+  // Sums rows whose indices mostly rise, in a tensor that mostly has that many rows.
   infold_code start_rows(infold_communicator* communicator, void* memory, std::size_t elements,
                          infold_type type, const infold_call_options* options,
                          infold_handle** handle) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The canary among the fuzzers. With INFOLD_FUZZ_CANARY set, it fails for every input that begins
-// with "sing", like a real finding. A test sets the variable and expects the failure. So a harness
-// that hides failures is found.
+// with "sing", like a real finding. A test sets the variable and expects the failure, so it finds a
+// harness that hides failures.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Headers with plausible fields, bodies of the right length.
+// Writes headers with plausible fields, and bodies of the right length.
 #include "tests/hostile/datagrams.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -53,7 +54,7 @@ Datagram sample(Kind kind, core::WireFormat format, core::DataType dtype, bool s
   return datagram;
 }
 
-// For both slots, with some of their blocks present.
+// Contributes to both slots, with some of their blocks present.
 Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   core::Header header = contribution(1, 0, 1);
   header.flags = INFOLD_FLAG_SPARSE;
@@ -73,7 +74,7 @@ Datagram sparse_sample(core::WireFormat format, core::DataType dtype) {
   return datagram;
 }
 
-// A chunk of 100 elements, or two chunks, with some of their quarters present.
+// Has a chunk of 100 elements, or two chunks, with some of their quarters present.
 Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtype) {
   core::Header header = contribution(1, 0, 1);
   header.kind = kind;
@@ -101,7 +102,7 @@ Datagram quarters_sample(Kind kind, core::WireFormat format, core::DataType dtyp
   return datagram;
 }
 
-// The first or the second part of an exact sum: doubles, or rows.
+// Makes the first or the second part of an exact sum, which has doubles or rows.
 Datagram exact_sample(core::DataType dtype, std::uint32_t part) {
   core::Header header = contribution(1, 0, 1);
   header.kind = Kind::partial;

@@ -21,21 +21,23 @@ inline constexpr std::uint32_t kElements = 16;
 
 using Datagram = std::vector<std::byte>;
 
-// A root for kWorkers single ranks. With `parent`, a leaf in a job of twice as many ranks.
+// Options of a root for kWorkers single ranks, or with `parent` of a leaf in a job of twice as many
+// ranks.
 core::AggregatorOptions aggregator_options(bool parent = false);
 
 // The header of worker `worker`'s contribution to a chunk of kElements 32-bit integers.
 core::Header contribution(std::uint8_t worker, std::uint16_t slot, std::uint32_t round);
 Datagram add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                       std::span<const std::int32_t> elements);
-// The same packet in the form that may leave out blocks. It has its only block.
+// Makes the same packet in the form that may leave out blocks. Its only block is present.
 Datagram sparse_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                              std::span<const std::int32_t> elements);
 Datagram quarters_add_datagram(std::uint8_t worker, std::uint16_t slot, std::uint32_t round,
                                std::span<const std::int32_t> elements);
-// The same packet without the quarters that are zeros. Requires: a whole contribution or result.
+// Makes the same packet without the quarters that are zeros. Requires: a whole contribution or
+// result.
 Datagram in_quarters(const Datagram& whole);
-// A packet without body: skip or query.
+// Makes a packet without a body: skip or query.
 Datagram bare_datagram(core::Kind kind, std::uint8_t worker, std::uint16_t slot,
                        std::uint32_t round);
 // One honest datagram of every kind in the direction, in several formats.

@@ -5,29 +5,57 @@ import socket
 import struct
 import threading
 
-import attacks  # pylint: disable=unused-import  # finds the modules of the example
-import control
+import attacks  # noqa: F401  finds the modules of the example
 import http2
+import joining
 
 HUGE = (1 << 32) - 1
-ADDRESSES = ("", ":1", "127.0.0.1:9", "x", "[", "127.0.0.1:0", "127.0.0.1:99999", "::1", "a" * 5000,
-             "nobody.invalid:7700", "0.0.0.0:7", "239.1.1.1:1", "\0", "127.0.0.1:9,127.0.0.1:9")
+ADDRESSES = (
+    "",
+    ":1",
+    "127.0.0.1:9",
+    "x",
+    "[",
+    "127.0.0.1:0",
+    "127.0.0.1:99999",
+    "::1",
+    "a" * 5000,
+    "nobody.invalid:7700",
+    "0.0.0.0:7",
+    "239.1.1.1:1",
+    "\0",
+    "127.0.0.1:9,127.0.0.1:9",
+)
 NUMBERS = (0, 1, 2, 31, 32, 33, 64, 65, 255, 256, 257, 65535, 65536, (1 << 31) - 1, 1 << 31, HUGE)
-RESPONSE = (http2.literal(":status", "200") + http2.literal("content-type", "application/grpc"))
+RESPONSE = http2.literal(":status", "200") + http2.literal("content-type", "application/grpc")
 
 
 def record(**changes):
-    """The record of a site that can do everything, except for the changes."""
-    return {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
-            "verifies_checksums": 1, "pending_forms": 1, **changes}
+    """Returns the record of a site that can do everything, except for the changes."""
+    return {
+        "formats": 0x7F,
+        "elements_max": 8192,
+        "workers_max": 256,
+        "takes_sparse": 1,
+        "verifies_checksums": 1,
+        "pending_forms": 1,
+        **changes,
+    }
 
 
 def joined(**changes):
-    """An honest answer, except for the changes."""
-    return {"job": 1, "epoch": 77, "datagram_bytes_max": 1472, "elements_max": 352,
-            "small_slots": 64, "bulk_slots": 448,
-            "sites": [{"address": "127.0.0.1:9", "weight": 1, "record": record()}],
-            "formats": 0x7f, **changes}
+    """Returns an honest answer, except for the changes."""
+    return {
+        "job": 1,
+        "epoch": 77,
+        "datagram_bytes_max": 1472,
+        "elements_max": 352,
+        "small_slots": 64,
+        "bulk_slots": 448,
+        "sites": [{"address": "127.0.0.1:9", "weight": 1, "record": record()}],
+        "formats": 0x7F,
+        **changes,
+    }
 
 
 def group(first, count):
@@ -35,7 +63,7 @@ def group(first, count):
 
 
 def named_replies():
-    """Replies that ended ranks once, or might: {name: replies to a Hello}."""
+    """Returns replies that ended ranks once, or might: {name: replies to a Hello}."""
     one = joined()["sites"]
     return {
         "elements_max 1": [joined(elements_max=1)],
@@ -56,11 +84,23 @@ def named_replies():
         "a site without a record": [joined(sites=[{"address": "127.0.0.1:9", "weight": 1}])],
         "a record of nothing": [joined(sites=[{**one[0], "record": {}}])],
         "a record of less than the job uses": [
-            joined(sites=[{**one[0], "record": record(formats=4, elements_max=64)}])],
+            joined(sites=[{**one[0], "record": record(formats=4, elements_max=64)}])
+        ],
         "formats that nobody knows": [joined(formats=0x80)],
         "no formats": [joined(formats=0)],
-        "all bits of a record": [joined(formats=HUGE, sites=[{**one[0], "record": record(
-            formats=HUGE, elements_max=HUGE, workers_max=HUGE, pending_forms=HUGE)}])],
+        "all bits of a record": [
+            joined(
+                formats=HUGE,
+                sites=[
+                    {
+                        **one[0],
+                        "record": record(
+                            formats=HUGE, elements_max=HUGE, workers_max=HUGE, pending_forms=HUGE
+                        ),
+                    }
+                ],
+            )
+        ],
         "a group of none": [joined(groups=[group(0, 0)])],
         "a group beyond the world": [joined(groups=[group(0, HUGE)])],
         "a group far away": [joined(groups=[group(HUGE, 2)])],
@@ -86,37 +126,52 @@ def named_replies():
 
 
 def drawn_replies(draw):
-    """One to five fields of Joined with drawn values."""
+    """Draws the values of one to five fields of Joined."""
     answer = joined()
     for _ in range(draw.randrange(1, 6)):
-        field = draw.choice([*control.JOINED])
-        kind = control.JOINED[field][1]
+        field = draw.choice([*joining.JOINED])
+        kind = joining.JOINED[field][1]
         if kind is int:
             answer[field] = draw.choice(NUMBERS)
         elif kind is str:
             answer[field] = draw.choice(ADDRESSES)
         else:
-            answer[field] = [draw.choice(ADDRESSES) if kind[0] is str else
-                             drawn_fields(draw, kind[0]) for _ in range(draw.choice((0, 1, 2, 9)))]
-    go = {"go": {"groups": [drawn_fields(draw, control.GROUP)
-                            for _ in range(draw.choice((0, 0, 1, 3)))]}}
+            answer[field] = [
+                draw.choice(ADDRESSES) if kind[0] is str else drawn_fields(draw, kind[0])
+                for _ in range(draw.choice((0, 1, 2, 9)))
+            ]
+    go = {
+        "go": {
+            "groups": [drawn_fields(draw, joining.GROUP) for _ in range(draw.choice((0, 0, 1, 3)))]
+        }
+    }
     return draw.choice(([answer], [answer, go], [answer, go, go]))
 
 
 def drawn_fields(draw, layout):
-    return {name: draw.choice(NUMBERS) if kind is int else
-            drawn_fields(draw, kind) if isinstance(kind, dict) else draw.choice(ADDRESSES)
-            for name, (_, kind) in layout.items() if draw.random() < 0.8}
+    return {
+        name: draw.choice(NUMBERS)
+        if kind is int
+        else drawn_fields(draw, kind)
+        if isinstance(kind, dict)
+        else draw.choice(ADDRESSES)
+        for name, (_, kind) in layout.items()
+        if draw.random() < 0.8
+    }
 
 
 class HostileSwitch:
     """Answers every stream with these replies, until its context ends."""
 
     def __init__(self, replies):
-        self.replies = b"".join(http2.grpc_message(
-            reply if isinstance(reply, bytes) else
-            control.encode(control.REPLY, {"joined": reply} if "job" in reply else reply))
-                                for reply in replies)
+        self.replies = b"".join(
+            http2.grpc_message(
+                reply
+                if isinstance(reply, bytes)
+                else joining.encode(joining.REPLY, {"joined": reply} if "job" in reply else reply)
+            )
+            for reply in replies
+        )
         self.server = socket.create_server(("127.0.0.1", 0))
         self.port = self.server.getsockname()[1]
 
@@ -136,7 +191,7 @@ class HostileSwitch:
             threading.Thread(target=self._answer, args=(rank,), daemon=True).start()
 
     def _answer(self, rank):
-        """HTTP/2 settings, then the replies on each stream once its headers have come."""
+        """Sends HTTP/2 settings, then the replies on each stream once its headers have come."""
         try:
             rank.sendall(http2.frame(http2.SETTINGS, 0, 0))
             received = b""
@@ -148,8 +203,8 @@ class HostileSwitch:
                     if len(received) < 9 + length:
                         break
                     kind, flags, stream = struct.unpack_from("!BBI", received, 3)
-                    self._react(rank, kind, flags, stream, received[9:9 + length])
-                    received = received[9 + length:]
+                    self._react(rank, kind, flags, stream, received[9 : 9 + length])
+                    received = received[9 + length :]
         except OSError:
             pass
 
@@ -161,4 +216,4 @@ class HostileSwitch:
         elif kind == http2.HEADERS:
             rank.sendall(http2.frame(http2.HEADERS, http2.END_HEADERS, stream, RESPONSE))
             for at in range(0, len(self.replies), 1 << 14):
-                rank.sendall(http2.frame(http2.DATA, 0, stream, self.replies[at:at + (1 << 14)]))
+                rank.sendall(http2.frame(http2.DATA, 0, stream, self.replies[at : at + (1 << 14)]))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile client, with HTTP/2 and packets of its own, attacks a switch that serves honest jobs
-meanwhile, and the jobs' ranks. A hostile switch attacks ranks. No process may end, no sum may be
-wrong, and no honest job may be late. Memory and threads stay within the limits that the switch
+"""A hostile client, with HTTP/2 and packets of its own, attacks a switch while it serves honest
+jobs, and attacks the jobs' ranks. A hostile switch attacks ranks. No process may end, no sum may be
+wrong, and no honest job may be late. Memory and threads must stay within the limits that the switch
 stated.
 
 Usage: hostile_test.py INFOLD [--plane user|xdp] [--minutes M] [--seed S] [--only NAME,...]
@@ -12,20 +12,22 @@ drawn until the time is over. The program then prints a table for docs/benchmark
 """
 
 import argparse
+import pathlib
 import random
 import subprocess
 import sys
 import time
 import traceback
 
-import http2_attacks  # pylint: disable=unused-import  # puts attacks on the list
-import join_attacks  # pylint: disable=unused-import
-import packet_attacks  # pylint: disable=unused-import
-from attacks import ATTACKS, Connection, Target
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "spec_worker"))
 import battle
-from battle import Battle, Loopback, Namespaces, expect, middle, xdp_network
-import control
+import http2_attacks  # noqa: F401  puts attacks on the list
+import join_attacks  # noqa: F401  likewise
+import joining
 import member_cases
+import packet_attacks  # noqa: F401  likewise
+from attacks import ATTACKS, Connection, Target
+from battle import Battle, Loopback, Namespaces, expect, middle, xdp_network
 
 MOMENT_S = 0.4
 LONG_S = 3.0
@@ -34,8 +36,8 @@ SKIPPED = 77
 
 
 def be_attacker(options):
-    """One attack, in a process of its own. Errors of sockets, and answers of the switch, do not end
-    it."""
+    """Runs one attack, in a process of its own. Errors of sockets, and answers of the switch, do
+    not end it."""
     host, _, port = options.at.rpartition(":")
     target = Target(host, int(port), options.source, options.seconds)
     draw = random.Random(options.seed)
@@ -48,9 +50,9 @@ def be_attacker(options):
     while True:
         try:
             ATTACKS[options.attack](target, draw)
-        except (OSError, control.JobEnded):
+        except (OSError, joining.JobEnded):
             pass
-        except Exception:  # pylint: disable=broad-exception-caught
+        except Exception:  # noqa: BLE001  printed, and the attacker fails
             traceback.print_exc(file=sys.stdout)
             return 1
         if target.is_over():
@@ -79,21 +81,25 @@ class Run:
             return result
         except (AssertionError, subprocess.TimeoutExpired) as error:
             self.failed.append(name)
-            print(f"{name}: FAILED: {error}\n  repeat with --only {name} --seed "
-                  f"{self.options.seed}", flush=True)
+            print(
+                f"{name}: FAILED: {error}\n  repeat with --only {name} --seed {self.options.seed}",
+                flush=True,
+            )
             return None
 
 
 def run_attacks(run, options, ground):
-    """Each attack alone, for a moment, on one switch that must survive all of them."""
+    """Runs each attack alone, for a moment, on one switch that must survive all of them."""
     with ground.up() as up:
         fight = Battle(up, options.infold)
         quiet = middle(fight.medians(0))
 
         def endure(name):
             medians, resident, threads = fight.endure([name], options.seed, MOMENT_S)
-            return (f"1 MiB in {middle(medians):.1f} ms (quiet {quiet:.1f}), {resident:.0f} MB, "
-                    f"{threads} threads")
+            return (
+                f"1 MiB in {middle(medians):.1f} ms (quiet {quiet:.1f}), {resident:.0f} MB, "
+                f"{threads} threads"
+            )
 
         for name in ATTACKS:
             run.case(name, endure, name)
@@ -104,12 +110,15 @@ def run_attacks(run, options, ground):
 
 def run_members(run, ground):
     run.case("hostile_members", member_cases.hostile_members, ground)
-    for case in (member_cases.a_deaf_member_holds_up_nobody,
-                 member_cases.a_waiting_rank_goes_with_its_process,
-                 member_cases.patience_is_each_rank_s_own):
+    for case in (
+        member_cases.a_deaf_member_holds_up_nobody,
+        member_cases.a_waiting_rank_goes_with_its_process,
+        member_cases.patience_is_each_rank_s_own,
+    ):
         run.case(case.__name__, case, ground)
-    run.case("packets_to_ranks_change_nothing", member_cases.packets_to_ranks_change_nothing,
-             ground, 2.0)
+    run.case(
+        "packets_to_ranks_change_nothing", member_cases.packets_to_ranks_change_nothing, ground, 2.0
+    )
 
 
 def run_short(options):
@@ -117,17 +126,24 @@ def run_short(options):
     ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
     run_attacks(run, options, ground)
     if options.plane == "user":
-        run.case("hostile_switches", member_cases.hostile_switches, options.infold, options.seed,
-                 DRAWN_SWITCHES)
-        for case in (member_cases.deaf_members_do_not_hold_up_the_end,
-                     member_cases.descriptors_come_back):
+        run.case(
+            "hostile_switches",
+            member_cases.hostile_switches,
+            options.infold,
+            options.seed,
+            DRAWN_SWITCHES,
+        )
+        for case in (
+            member_cases.deaf_members_do_not_hold_up_the_end,
+            member_cases.descriptors_come_back,
+        ):
             run.case(case.__name__, case, options.infold)
     print(f"{len(run.failed)} failed: {', '.join(run.failed)}" if run.failed else "all passed")
     return 1 if run.failed else 0
 
 
 def run_long(options):
-    """Attacks and combinations of up to four until the time is over; then prints a table."""
+    """Runs attacks and combinations of up to four until the time is over, and prints a table."""
     draw = random.Random(options.seed)
     until = time.monotonic() + 60 * options.minutes
     ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
@@ -138,8 +154,11 @@ def run_long(options):
         fight = Battle(up, options.infold)
         quiet = middle(fight.medians(10))
         while time.monotonic() < until:
-            together = [wanted[turns]] if turns < len(wanted) else draw.sample(
-                wanted, min(len(wanted), draw.randrange(2, 5)))
+            together = (
+                [wanted[turns]]
+                if turns < len(wanted)
+                else draw.sample(wanted, min(len(wanted), draw.randrange(2, 5)))
+            )
             try:
                 medians, resident, threads = fight.endure(together, options.seed + turns, LONG_S)
             except AssertionError as error:
@@ -154,14 +173,17 @@ def run_long(options):
     for name, found in by_name.items():
         if found:
             print(f"| {name} | {found[0][0]:.1f} | {found[0][1]:.0f} | {found[0][2]} |")
-    print(f"\n{turns} attacks and combinations, {jobs} honest jobs, all in time, 0 wrong sums; "
-          f"at most {most / 1e6:.0f} MB and {threads_most} threads")
+    print(
+        f"\n{turns} attacks and combinations, {jobs} honest jobs, all in time, 0 wrong sums; "
+        f"at most {most / 1e6:.0f} MB and {threads_most} threads"
+    )
     return 0
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("infold")
     parser.add_argument("--plane", choices=("user", "xdp"), default="user")
     parser.add_argument("--minutes", type=float, default=0)

@@ -4,11 +4,27 @@ nonsense."""
 
 import struct
 
+import joining
 from attacks import CONNECTIONS_MAX, Connection, attack, close_all, hello
-from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, GOAWAY, HEADERS, PING, PREFACE, PRIORITY,
-                   PUSH, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame, grpc_message, literal,
-                   request_headers)
-import control
+from http2 import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    GOAWAY,
+    HEADERS,
+    PING,
+    PREFACE,
+    PRIORITY,
+    PUSH,
+    RST_STREAM,
+    SETTINGS,
+    WINDOW_UPDATE,
+    frame,
+    grpc_message,
+    literal,
+    request_headers,
+)
 
 INITIAL_WINDOW, MAX_STREAMS, HEADER_TABLE = 4, 3, 1
 CANCEL = 8
@@ -35,19 +51,25 @@ def idle_connections(target, draw):
 def half_open_http2(target, draw):
     """A preface, or a piece of one, or settings, and then silence."""
     held = []
-    for turn in target.until_over(0.002):
+    for _ in target.until_over(0.002):
         if len(held) < CONNECTIONS_MAX:
             held.append(Connection(target, greet=False))
             whole = PREFACE + frame(SETTINGS, 0, 0)
-            held[-1].send(whole[:draw.randrange(1, len(whole) + 1)])
+            held[-1].send(whole[: draw.randrange(1, len(whole) + 1)])
     close_all(held)
 
 
 @attack
 def garbage_before_the_preface(target, draw):
     """Other protocols, and random bytes."""
-    others = (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-              b"SSH-2.0-OpenSSH_9.2\r\n", b"\0" * 64, b"\xff" * 4096, PREFACE[:-1] + b"X")
+    others = (
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"\0" * 64,
+        b"\xff" * 4096,
+        PREFACE[:-1] + b"X",
+    )
     for _ in target.until_over():
         with Connection(target, greet=False) as connection:
             connection.send(draw.choice((*others, draw.randbytes(draw.randrange(1, 5000)))))
@@ -123,10 +145,16 @@ def empty_frames(target, draw):
         with Connection(target) as connection:
             stream = connection.open()
             for _ in range(200):
-                kind, flags, where, payload = draw.choice((
-                    (DATA, 0, stream, b""), (PRIORITY, 0, stream, struct.pack("!IB", 0, 1)),
-                    (SETTINGS, ACK, 0, b""), (PING, ACK, 0, bytes(8)),
-                    (CONTINUATION, 0, stream, b""), (0x77, 0, stream, b"x")))
+                kind, flags, where, payload = draw.choice(
+                    (
+                        (DATA, 0, stream, b""),
+                        (PRIORITY, 0, stream, struct.pack("!IB", 0, 1)),
+                        (SETTINGS, ACK, 0, b""),
+                        (PING, ACK, 0, bytes(8)),
+                        (CONTINUATION, 0, stream, b""),
+                        (0x77, 0, stream, b"x"),
+                    )
+                )
                 connection.send(frame(kind, flags, where, payload) * 10)
                 if not connection.discard():
                     break
@@ -137,10 +165,17 @@ def continuation_flood(target, draw):
     """A header block that never ends (CVE-2024-27316)."""
     for _ in target.until_over():
         with Connection(target) as connection:
-            connection.frame(HEADERS, 0, 1, request_headers(control.PATH, connection.authority))
+            connection.frame(HEADERS, 0, 1, request_headers(joining.PATH, connection.authority))
             for number in range(2000):
-                connection.frame(CONTINUATION, 0, 1, b"".join(
-                    literal(f"x-{number}-{i}", "y" * 100) for i in range(draw.choice((0, 1, 50)))))
+                connection.frame(
+                    CONTINUATION,
+                    0,
+                    1,
+                    b"".join(
+                        literal(f"x-{number}-{i}", "y" * 100)
+                        for i in range(draw.choice((0, 1, 50)))
+                    ),
+                )
                 if number % 32 == 0 and not connection.discard():
                     break
 
@@ -150,12 +185,16 @@ def huge_headers(target, draw):
     """Up to a megabyte of headers in a block that does end."""
     for _ in target.until_over():
         with Connection(target) as connection:
-            block = request_headers(control.PATH, connection.authority)
+            block = request_headers(joining.PATH, connection.authority)
             block += literal("x-long", "z" * 120) * draw.choice((100, 1000, 8000))
-            pieces = [block[at:at + 16000] for at in range(0, len(block), 16000)]
+            pieces = [block[at : at + 16000] for at in range(0, len(block), 16000)]
             for number, piece in enumerate(pieces):
-                connection.frame(CONTINUATION if number else HEADERS,
-                                 END_HEADERS if number + 1 == len(pieces) else 0, 1, piece)
+                connection.frame(
+                    CONTINUATION if number else HEADERS,
+                    END_HEADERS if number + 1 == len(pieces) else 0,
+                    1,
+                    piece,
+                )
             connection.discard()
 
 
@@ -165,8 +204,15 @@ def broken_header_blocks(target, draw):
     for _ in target.until_over():
         with Connection(target) as connection:
             for _ in range(5):
-                block = draw.choice((b"\xff\xff\xff\xff\xff\xff\xff\xff", b"\xbf", b"\x00\x7f",
-                                     b"\x3f\xe1\xff\xff\xff\x0f", draw.randbytes(200)))
+                block = draw.choice(
+                    (
+                        b"\xff\xff\xff\xff\xff\xff\xff\xff",
+                        b"\xbf",
+                        b"\x00\x7f",
+                        b"\x3f\xe1\xff\xff\xff\x0f",
+                        draw.randbytes(200),
+                    )
+                )
                 connection.frame(HEADERS, END_HEADERS, connection.next_stream, block)
                 connection.next_stream += 2
             connection.discard()
@@ -179,10 +225,26 @@ def frames_against_the_rules(target, draw):
         with Connection(target) as connection:
             connection.open()
             for _ in range(20):
-                connection.frame(draw.choice((DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH,
-                                              PING, GOAWAY, WINDOW_UPDATE, CONTINUATION, 0xEE)),
-                                 draw.randrange(256), draw.choice((0, 1, 2, 3, 99, (1 << 31) - 1)),
-                                 draw.randbytes(draw.choice((0, 1, 4, 6, 8, 9, 100))))
+                connection.frame(
+                    draw.choice(
+                        (
+                            DATA,
+                            HEADERS,
+                            PRIORITY,
+                            RST_STREAM,
+                            SETTINGS,
+                            PUSH,
+                            PING,
+                            GOAWAY,
+                            WINDOW_UPDATE,
+                            CONTINUATION,
+                            0xEE,
+                        )
+                    ),
+                    draw.randrange(256),
+                    draw.choice((0, 1, 2, 3, 99, (1 << 31) - 1)),
+                    draw.randbytes(draw.choice((0, 1, 4, 6, 8, 9, 100))),
+                )
             connection.discard()
 
 
@@ -225,7 +287,7 @@ def slow_sender(target, draw):
     for _ in range(50):
         connection = Connection(target)
         name = target.new_name(draw)
-        message = grpc_message(control.encode(control.REQUEST, {"hello": hello(name)}))
+        message = grpc_message(joining.encode(joining.REQUEST, {"hello": hello(name)}))
         held.append((connection, connection.open(), bytearray(message)))
     for _ in target.until_over(0.05):
         for connection, stream, left in held:
@@ -240,9 +302,12 @@ def messages_that_promise_much(target, draw):
     held = []
     for _ in target.until_over(0.005):
         connection = Connection(target)
-        stream = connection.open(draw.choice((control.PATH, control.PATH, "/", "/x/y", "*")))
-        prefix = struct.pack("!BI", draw.choice((0, 1, 255)),
-                             draw.choice((0, 1, 1 << 16, 1 << 22, (1 << 31) - 1, (1 << 32) - 1)))
+        stream = connection.open(draw.choice((joining.PATH, joining.PATH, "/", "/x/y", "*")))
+        prefix = struct.pack(
+            "!BI",
+            draw.choice((0, 1, 255)),
+            draw.choice((0, 1, 1 << 16, 1 << 22, (1 << 31) - 1, (1 << 32) - 1)),
+        )
         connection.data(stream, prefix + draw.randbytes(draw.randrange(100)))
         held.append(connection)
         if len(held) > 100:

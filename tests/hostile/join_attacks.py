@@ -4,24 +4,39 @@ stop reading, or send messages in another order."""
 
 import struct
 
-from attacks import CONNECTIONS_MAX, Connection, attack, close_all, hello
-import control
 import http2
+import joining
+from attacks import CONNECTIONS_MAX, Connection, attack, close_all, hello
 
 HUGE = (1 << 32) - 1
 # Values at the limits of every field of a Hello.
 NUMBERS = (0, 1, 2, 64, 65, 255, 256, 257, 1024, 1025, 65535, 65536, (1 << 31) - 1, 1 << 31, HUGE)
-TEXTS = ("", "x", "\n\r\0\x1b[2J", "..", "\u202e\U0001f600", "a" * 300, "b" * 70000,
-         "127.0.0.1:7700", "[::1]:1", ":0", ":99999", "0.0.0.0:7", "239.1.1.1:7700",
-         "nobody.invalid:1", "unix:/tmp/x", "@abstract")
+TEXTS = (
+    "",
+    "x",
+    "\n\r\0\x1b[2J",
+    "..",
+    "\u202e\U0001f600",
+    "a" * 300,
+    "b" * 70000,
+    "127.0.0.1:7700",
+    "[::1]:1",
+    ":0",
+    ":99999",
+    "0.0.0.0:7",
+    "239.1.1.1:7700",
+    "nobody.invalid:1",
+    "unix:/tmp/x",
+    "@abstract",
+)
 
 
 def join_all(target, name, changes):
-    """A connection with all ranks of a job. They say Ready in time, whatever the switch has
+    """Returns a connection with all ranks of a job. They say Ready in time, whatever the switch has
     answered."""
     connection = Connection(target)
     streams = [connection.open() for _ in changes]
-    for rank, (stream, change) in enumerate(zip(streams, changes)):
+    for rank, (stream, change) in enumerate(zip(streams, changes, strict=True)):
         connection.say(stream, hello=hello(name, rank, len(changes), **change))
     target.pause(0.005)
     connection.discard()
@@ -33,9 +48,15 @@ def join_all(target, name, changes):
 
 
 def record(draw):
-    """A site's record: everything, or numbers at their limits."""
-    can = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
-           "verifies_checksums": 1, "pending_forms": 1}
+    """Returns a site's record: everything, or numbers at their limits."""
+    can = {
+        "formats": 0x7F,
+        "elements_max": 8192,
+        "workers_max": 256,
+        "takes_sparse": 1,
+        "verifies_checksums": 1,
+        "pending_forms": 1,
+    }
     if draw.random() < 0.5:
         can[draw.choice([*can])] = draw.choice(NUMBERS)
     return can
@@ -46,8 +67,11 @@ def no_slots_in_common(target, draw):
     """One rank has no small slots, another no bulk slots. Together they have no slots."""
     for _ in target.until_over(0.05):
         slots = draw.choice((((0, 1), (1, 0)), ((1, 0), (0, 1)), ((0, 0), (1, 1))))
-        with join_all(target, target.new_name(draw), [
-                {"small_slots": small, "bulk_slots": bulk} for small, bulk in slots]):
+        with join_all(
+            target,
+            target.new_name(draw),
+            [{"small_slots": small, "bulk_slots": bulk} for small, bulk in slots],
+        ):
             pass
 
 
@@ -60,17 +84,33 @@ def fields_at_their_ends(target, draw):
         for _ in range(2):
             change = {}
             for _ in range(draw.randrange(1, 5)):
-                field = draw.choice([*control.HELLO])
-                kind = control.HELLO[field][1]
-                change[field] = (draw.choice(NUMBERS) if kind is int else
-                                 draw.choice(TEXTS) if kind is str else
-                                 record(draw) if kind is control.SITE_RECORD else
-                                 {"identity": draw.choice(TEXTS), "address": draw.choice(TEXTS),
-                                  "sites": draw.choice(NUMBERS), "record": record(draw)})
+                field = draw.choice([*joining.HELLO])
+                kind = joining.HELLO[field][1]
+                change[field] = (
+                    draw.choice(NUMBERS)
+                    if kind is int
+                    else draw.choice(TEXTS)
+                    if kind is str
+                    else record(draw)
+                    if kind is joining.SITE_RECORD
+                    else {
+                        "identity": draw.choice(TEXTS),
+                        "address": draw.choice(TEXTS),
+                        "sites": draw.choice(NUMBERS),
+                        "record": record(draw),
+                    }
+                )
             changes.append(change)
-        held.append(join_all(target, target.new_name(draw),
-                             [{**change, "job": target.new_name(draw)} if draw.random() < 0.2 else
-                              change for change in changes]))
+        held.append(
+            join_all(
+                target,
+                target.new_name(draw),
+                [
+                    {**change, "job": target.new_name(draw)} if draw.random() < 0.2 else change
+                    for change in changes
+                ],
+            )
+        )
         if len(held) > 30:
             close_all(held)
     close_all(held)
@@ -83,10 +123,19 @@ def racks_that_are_none(target, draw):
     held = []
     for _ in target.until_over(0.02):
         world = draw.randrange(2, 6)
-        changes = [{"rack": {"identity": draw.choice("ab"), "address": "127.0.0.1:9",
-                             "sites": draw.choice(NUMBERS), "record": record(draw),
-                             "source": draw.choice(TEXTS)}, "source": draw.choice(TEXTS)}
-                   for _ in range(world)]
+        changes = [
+            {
+                "rack": {
+                    "identity": draw.choice("ab"),
+                    "address": "127.0.0.1:9",
+                    "sites": draw.choice(NUMBERS),
+                    "record": record(draw),
+                    "source": draw.choice(TEXTS),
+                },
+                "source": draw.choice(TEXTS),
+            }
+            for _ in range(world)
+        ]
         held.append(join_all(target, target.new_name(draw), changes))
         if len(held) > 30:
             close_all(held)
@@ -99,9 +148,15 @@ def hosts_that_are_none(target, draw):
     held = []
     for _ in target.until_over(0.02):
         world = draw.choice((2, 3, 5, 256))
-        changes = [{"host_identity": draw.choice("ab"), "host_meeting": draw.choice(TEXTS[:6]),
-                    "always_shares": draw.randrange(2), "element_bytes": draw.choice(NUMBERS)}
-                   for _ in range(world)]
+        changes = [
+            {
+                "host_identity": draw.choice("ab"),
+                "host_meeting": draw.choice(TEXTS[:6]),
+                "always_shares": draw.randrange(2),
+                "element_bytes": draw.choice(NUMBERS),
+            }
+            for _ in range(world)
+        ]
         held.append(join_all(target, target.new_name(draw), changes))
         if len(held) > 4:
             close_all(held)
@@ -118,10 +173,10 @@ def hellos_of_four_megabytes(target, draw):
             connection = Connection(target)
             held.append(connection)
             name = "n" * draw.choice((100_000, 1_000_000, (4 << 20) - 100))
-            message = http2.grpc_message(control.encode(control.REQUEST, {"hello": hello(name)}))
+            message = http2.grpc_message(joining.encode(joining.REQUEST, {"hello": hello(name)}))
             stream = connection.open()
             for at in range(0, len(message), 1 << 14):
-                connection.frame(http2.DATA, 0, stream, message[at:at + (1 << 14)])
+                connection.frame(http2.DATA, 0, stream, message[at : at + (1 << 14)])
                 if not connection.discard() or target.is_over():
                     break
         close_all(held)
@@ -135,8 +190,7 @@ def thousands_of_names(target, draw):
         if len(held) < CONNECTIONS_MAX:
             held.append(Connection(target))
             for _ in range(10):
-                held[-1].say(held[-1].open(),
-                             hello=hello(target.new_name(draw), patience_ms=HUGE))
+                held[-1].say(held[-1].open(), hello=hello(target.new_name(draw), patience_ms=HUGE))
         else:
             target.pause(0.1)
         draw.choice(held).discard()
@@ -167,9 +221,16 @@ def all_slots_for_one(target, draw):
         held.append(Connection(target))
         streams = [held[-1].open() for _ in range(40)]
         for stream in streams:
-            held[-1].say(stream, hello=hello(target.new_name(draw), 0, 1,
-                                             small_slots=draw.choice(NUMBERS[6:]),
-                                             bulk_slots=draw.choice(NUMBERS[6:])))
+            held[-1].say(
+                stream,
+                hello=hello(
+                    target.new_name(draw),
+                    0,
+                    1,
+                    small_slots=draw.choice(NUMBERS[6:]),
+                    bulk_slots=draw.choice(NUMBERS[6:]),
+                ),
+            )
         target.pause(0.005)
         for stream in streams:
             held[-1].say(stream, ready={})
@@ -211,13 +272,32 @@ def steps_in_another_order(target, draw):
             name = target.new_name(draw)
             streams = [connection.open() for _ in range(2)]
             for _ in range(draw.randrange(1, 8)):
-                connection.say(draw.choice(streams), **draw.choice((
-                    {"hello": hello(name, draw.randrange(2))}, {"ready": {"site_order": 7}},
-                    {"ready": {"verifies": draw.choice(NUMBERS), "shares_memory": 1}},
-                    {"ready": {"obstacle": {"reason": draw.choice(NUMBERS), "message": "x" * 9999,
-                                            "rank": draw.choice(NUMBERS)}}},
-                    {"leave": {"abort": draw.randbytes(draw.choice((0, 1, 23, 24, 25, 9999)))}},
-                    {"lost": {}}, {})))
+                connection.say(
+                    draw.choice(streams),
+                    **draw.choice(
+                        (
+                            {"hello": hello(name, draw.randrange(2))},
+                            {"ready": {"site_order": 7}},
+                            {"ready": {"verifies": draw.choice(NUMBERS), "shares_memory": 1}},
+                            {
+                                "ready": {
+                                    "obstacle": {
+                                        "reason": draw.choice(NUMBERS),
+                                        "message": "x" * 9999,
+                                        "rank": draw.choice(NUMBERS),
+                                    }
+                                }
+                            },
+                            {
+                                "leave": {
+                                    "abort": draw.randbytes(draw.choice((0, 1, 23, 24, 25, 9999)))
+                                }
+                            },
+                            {"lost": {}},
+                            {},
+                        )
+                    ),
+                )
             if draw.random() < 0.5:
                 connection.frame(http2.DATA, http2.END_STREAM, streams[0])
             connection.discard()
@@ -226,17 +306,19 @@ def steps_in_another_order(target, draw):
 @attack
 def broken_messages(target, draw):
     """Protobuf that is cut, nested, or random."""
-    honest = control.encode(control.REQUEST, {"hello": hello("x" * 20)})
+    honest = joining.encode(joining.REQUEST, {"hello": hello("x" * 20)})
     nested = honest
     for _ in range(200):
-        nested = control.varint(1 << 3 | 2) + control.varint(len(nested)) + nested
+        nested = joining.varint(1 << 3 | 2) + joining.varint(len(nested)) + nested
     for _ in target.until_over(0.003):
         with Connection(target) as connection:
             content = bytearray(draw.choice((honest, nested, draw.randbytes(300), b"\xff" * 20)))
             for _ in range(draw.randrange(6)):
                 content[draw.randrange(len(content))] = draw.randrange(256)
-            connection.data(connection.open(), http2.grpc_message(
-                bytes(content[:draw.randrange(len(content) + 1)])))
+            connection.data(
+                connection.open(),
+                http2.grpc_message(bytes(content[: draw.randrange(len(content) + 1)])),
+            )
             connection.discard()
 
 

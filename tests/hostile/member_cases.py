@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks by a member of a job on the job's other ranks, and by a switch on its ranks. The ranks
-end in good order and in time, with an error that gives the reason. On loopback, in user space."""
+must end in good order and in time, with an error that gives the reason. All this is on loopback, in
+user space."""
 
 import concurrent.futures
 import contextlib
@@ -11,17 +12,18 @@ import socket
 import subprocess
 import time
 
+import joining
+import packet
+import rank
 from attacks import Connection, Target, hello
 from battle import ATTACKER_ADDRESS, Loopback
 from hostile_switch import HostileSwitch, drawn_replies, named_replies
 from packet_attacks import drain, drawn_packet, port_of, send
 from processes import Job, expect, wait_until
-import control
-import packet
-import rank
 
 DEADLINE_S = 2.0
-# In addition to a rank's own deadline: the start of a process and its end, on a busy machine.
+# The start of a process and its end take this long on a busy machine, in addition to a rank's own
+# deadline.
 SLACK_S = 6.0
 AT_A_TIME = 6
 FORGED_CALLS = 50
@@ -48,16 +50,28 @@ def all_of(calls):
 
 
 def switch_case(binary, name, replies):
-    """One rank at a switch that gives this answer."""
+    """Starts one rank at a switch that gives this answer."""
     with HostileSwitch(replies) as hostile, Job(binary) as job:
         since = time.monotonic()
-        rank = job.start("bench", "allreduce", "--switch", f"127.0.0.1:{hostile.port}", "--rank",
-                         "0", "--world", "2", "--deadline", str(DEADLINE_S), "--bytes", "100000")
+        rank = job.start(
+            "bench",
+            "allreduce",
+            "--switch",
+            f"127.0.0.1:{hostile.port}",
+            "--rank",
+            "0",
+            "--world",
+            "2",
+            "--deadline",
+            str(DEADLINE_S),
+            "--bytes",
+            "100000",
+        )
         expect_ends(rank, since, f"a switch says '{name}'")
 
 
 def hostile_switches(binary, seed, drawn):
-    """The named answers, and a number of drawn ones."""
+    """Tries the named answers, and a number of drawn ones."""
     cases = [*named_replies().items()]
     draw = random.Random(seed)
     for number in range(drawn):
@@ -72,31 +86,55 @@ class Member:
 
     def __init__(self, ground, name, world=2, **changes):
         self.target = Target(*ground.address, ATTACKER_ADDRESS, 60)
-        self.control = control.Member(ground.address, 5, (ATTACKER_ADDRESS, 0))
-        self.control.send(hello=hello(name, 1, world, **changes))
+        self.joining = joining.Member(ground.address, 5, (ATTACKER_ADDRESS, 0))
+        self.joining.send(hello=hello(name, 1, world, **changes))
 
     def join(self):
         """Returns Joined, or None after a refusal."""
         try:
-            joined = self.control.expect("joined", 5)
+            joined = self.joining.expect("joined", 5)
             weights = [site["weight"] or 1 for site in joined["sites"]]
-            self.control.send(ready={"verifies": 0, "site_order": control.site_order(
-                joined["job"], joined["epoch"], weights)})
-            self.control.expect("go", 5)
+            self.joining.send(
+                ready={
+                    "verifies": 0,
+                    "site_order": joining.site_order(joined["job"], joined["epoch"], weights),
+                }
+            )
+            self.joining.expect("go", 5)
             return joined
-        except control.JobEnded:
+        except joining.JobEnded:
             return None
 
 
 def start_honest(ground, name, rank=0, world=2, deadline_s=DEADLINE_S):
-    return ground.start_rank(rank, "bench", "allreduce", "--world", str(world), "--job", name,
-                             "--deadline", str(deadline_s), "--bytes", "100000", "--mtu", "1500",
-                             "--shared-memory", "off")
+    return ground.start_rank(
+        rank,
+        "bench",
+        "allreduce",
+        "--world",
+        str(world),
+        "--job",
+        name,
+        "--deadline",
+        str(deadline_s),
+        "--bytes",
+        "100000",
+        "--mtu",
+        "1500",
+        "--shared-memory",
+        "off",
+    )
 
 
 # The record of a site that can do everything.
-RECORD = {"formats": 0x7f, "elements_max": 8192, "workers_max": 256, "takes_sparse": 1,
-          "verifies_checksums": 1, "pending_forms": 1}
+RECORD = {
+    "formats": 0x7F,
+    "elements_max": 8192,
+    "workers_max": 256,
+    "takes_sparse": 1,
+    "verifies_checksums": 1,
+    "pending_forms": 1,
+}
 HOSTILE_HELLOS = (
     {"rack": {"record": {"elements_max": 1}}},
     {"rack": {"identity": "a", "sites": 1, "record": {"elements_max": 1}}},
@@ -108,13 +146,28 @@ HOSTILE_HELLOS = (
     {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "formats": 1 << 7}},
     {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "workers_max": 1}},
     {"site_address": "127.0.0.1:9", "site_record": {**RECORD, "verifies_checksums": 0}},
-    {"site_address": "x" * 200, "site_weight": 1}, {"site_address": ":9", "site_weight": 1},
-    {"small_slots": 0}, {"bulk_slots": 0}, {"small_slots": 0, "bulk_slots": 1},
-    {"small_slots": 1, "bulk_slots": 0}, {"datagram_bytes_max": 0}, {"datagram_bytes_max": 33},
+    {"site_address": "x" * 200, "site_weight": 1},
+    {"site_address": ":9", "site_weight": 1},
+    {"small_slots": 0},
+    {"bulk_slots": 0},
+    {"small_slots": 0, "bulk_slots": 1},
+    {"small_slots": 1, "bulk_slots": 0},
+    {"datagram_bytes_max": 0},
+    {"datagram_bytes_max": 33},
     {"datagram_bytes_max": (1 << 32) - 1},
-    {"host_identity": "a", "host_meeting": "b", "always_shares": 1}, {"element_bytes": 1 << 31},
-    {"source": "127.0.0.1"}, {"source": "0.0.0.0"}, {"source": "x" * 10_000}, {"source": "::1"},
-    {"patience_ms": 1}, {"world": 3}, {"world": 0}, {"world": 1025}, {"rank": 2}, {"rank": 0})
+    {"host_identity": "a", "host_meeting": "b", "always_shares": 1},
+    {"element_bytes": 1 << 31},
+    {"source": "127.0.0.1"},
+    {"source": "0.0.0.0"},
+    {"source": "x" * 10_000},
+    {"source": "::1"},
+    {"patience_ms": 1},
+    {"world": 3},
+    {"world": 0},
+    {"world": 1025},
+    {"rank": 2},
+    {"rank": 0},
+)
 
 
 def member_case(ground, changes):
@@ -129,17 +182,17 @@ def member_case(ground, changes):
         for _ in range(300):
             send(way, drawn_packet(draw, joined["job"], joined["epoch"]))
     expect_ends(honest, since, f"a member says {changes}")
-    member.control.call.close()
+    member.joining.call.close()
 
 
 def hostile_members(ground):
-    """All cases of the list, some at a time."""
+    """Runs all cases of the list, some at a time."""
     all_of([(member_case, ground, changes) for changes in HOSTILE_HELLOS])
     return len(HOSTILE_HELLOS)
 
 
 def a_deaf_member_holds_up_nobody(ground):
-    """One of three ranks stops reading, one is killed. The third must hear of it at once."""
+    """One of three ranks stops reading, and one is killed. The third must hear of it at once."""
     name = f"victim-{next(JOBS)}"
     since = time.monotonic()
     ranks = [start_honest(ground, name, rank, 3, 20) for rank in (0, 2)]
@@ -155,16 +208,16 @@ def a_deaf_member_holds_up_nobody(ground):
 
 def a_waiting_rank_goes_with_its_process(ground):
     """A rank that is killed while it waits can start again at once."""
-    for rank in (0, 1):
+    for first in (0, 1):
         name = f"victim-{next(JOBS)}"
         with Connection(Target(*ground.address, ATTACKER_ADDRESS, 60)) as early:
-            early.say(early.open(), hello=hello(name, rank, patience_ms=86_400_000))
-            wait_until(lambda: ground.ranks_of(name) == 1, "no rank comes")
+            early.say(early.open(), hello=hello(name, first, patience_ms=86_400_000))
+            wait_until(lambda job=name: ground.ranks_of(job) == 1, "no rank comes")
             early.cut()
         ranks = [start_honest(ground, name, each, 2, 10) for each in range(2)]
         for each in ranks:
             _, said = each.communicate(timeout=30)
-            expect(each.returncode == 0, f"after rank {rank} was killed: {said}")
+            expect(each.returncode == 0, f"after rank {first} was killed: {said}")
 
 
 def patience_is_each_rank_s_own(ground):
@@ -175,7 +228,7 @@ def patience_is_each_rank_s_own(ground):
     member = Member(ground, name, 3, patience_ms=86_400_000)
     said = expect_ends(honest, since, "a patient member")
     expect("came" in said or "time" in said or "rank" in said, said)
-    member.control.call.close()
+    member.joining.call.close()
 
 
 def deaf_members_do_not_hold_up_the_end(binary):
@@ -187,8 +240,10 @@ def deaf_members_do_not_hold_up_the_end(binary):
             deaf = stack.enter_context(Connection(target, b"\0\4\0\0\0\0"))
             for rank in range(1 + number % 2):
                 deaf.say(deaf.open(), hello=hello(f"deaf-{number}", rank, patience_ms=86_400_000))
-        wait_until(lambda: all(up.ranks_of(f"deaf-{number}") == 1 + number % 2
-                               for number in range(20)), "not all ranks come")
+        wait_until(
+            lambda: all(up.ranks_of(f"deaf-{number}") == 1 + number % 2 for number in range(20)),
+            "not all ranks come",
+        )
         since = time.monotonic()
         up.switch.terminate()
         up.switch.communicate(timeout=SLACK_S)
@@ -197,7 +252,7 @@ def deaf_members_do_not_hold_up_the_end(binary):
 
 
 def is_cut(connection):
-    """Whether the other end has closed the connection."""
+    """Returns whether the other end has closed the connection."""
     connection.setblocking(False)
     try:
         return connection.recv(1, socket.MSG_PEEK) == b""
@@ -221,10 +276,26 @@ def descriptors_come_back(binary):
             with contextlib.ExitStack() as stack:
                 strangers = [stack.enter_context(target.connect()) for _ in range(400)]
                 wait_until(lambda: sum(map(is_cut, strangers)) >= 200, "all connections are kept")
-            honest = [ranks.start("bench", "allreduce", "--switch", ground.where(), "--rank",
-                                  str(rank), "--world", "2", "--bytes", "4096", "--check",
-                                  "--deadline", "15", "--shared-memory", "off")
-                      for rank in range(2)]
+            honest = [
+                ranks.start(
+                    "bench",
+                    "allreduce",
+                    "--switch",
+                    ground.where(),
+                    "--rank",
+                    str(rank),
+                    "--world",
+                    "2",
+                    "--bytes",
+                    "4096",
+                    "--check",
+                    "--deadline",
+                    "15",
+                    "--shared-memory",
+                    "off",
+                )
+                for rank in range(2)
+            ]
             for each in honest:
                 _, said = each.communicate(timeout=40)
                 expect(each.returncode == 0, f"after a shortage of descriptors: {said}")
@@ -238,7 +309,7 @@ def who_knows_the_epoch(ground):
 
     def join(number):
         with ground.inside(number):
-            return rank.Rank("%s:%d" % ground.address, name, number, 2)
+            return rank.Rank("{}:{}".format(*ground.address), name, number, 2)
 
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         ranks = list(pool.map(join, range(2)))
@@ -247,25 +318,55 @@ def who_knows_the_epoch(ground):
         way = port_of(Target(*ground.address, ground.source, 60))
     with contextlib.closing(way):
         for call in range(FORGED_CALLS):
-            tensors = [each.worker.submit([call, number], "i32", "i32")
-                       for number, each in enumerate(ranks)]
+            tensors = [
+                each.worker.submit([call, number], "i32", "i32")
+                for number, each in enumerate(ranks)
+            ]
             forged = packet.Packet(
-                packet.ADD, 0, 1, terms.job, call % terms.small_slots, terms.epoch,
-                call // terms.small_slots + 1, packet.signature_of("i32", "i32", 2, 2), 1, 1,
-                packet.digest(1), b"forgery!")
+                packet.ADD,
+                0,
+                1,
+                terms.job,
+                call % terms.small_slots,
+                terms.epoch,
+                call // terms.small_slots + 1,
+                packet.signature_of("i32", "i32", 2, 2),
+                1,
+                1,
+                packet.digest(1),
+                b"forgery!",
+            )
             send(way, packet.pack(forged))
-            send(way, packet.pack(forged._replace(kind=packet.QUERY, contributors=0, weight=0,
-                                                  digest=0, body=b"")))
-            send(way, packet.pack(forged._replace(
-                kind=packet.ABORT, slot=0, round=0, signature=packet.Signature(0, 0, 0, 0),
-                contributors=0, weight=0, digest=0, body=packet.abort_body(packet.LEFT, 1, 1))))
+            send(
+                way,
+                packet.pack(
+                    forged._replace(kind=packet.QUERY, contributors=0, weight=0, digest=0, body=b"")
+                ),
+            )
+            send(
+                way,
+                packet.pack(
+                    forged._replace(
+                        kind=packet.ABORT,
+                        slot=0,
+                        round=0,
+                        signature=packet.Signature(0, 0, 0, 0),
+                        contributors=0,
+                        weight=0,
+                        digest=0,
+                        body=packet.abort_body(packet.LEFT, 1, 1),
+                    )
+                ),
+            )
             until = time.monotonic() + 10
             while not all(tensor.is_done() for tensor in tensors):
                 expect(time.monotonic() < until and not ranks[0].worker.ended, "the job is over")
                 for each in ranks:
                     each.step(time.monotonic() + 0.002)
-            expect(all(tensor.result == [2 * call, 1] for tensor in tensors),
-                   f"a wrong sum: {[tensor.result for tensor in tensors]}, not {[2 * call, 1]}")
+            expect(
+                all(tensor.result == [2 * call, 1] for tensor in tensors),
+                f"a wrong sum: {[tensor.result for tensor in tensors]}, not {[2 * call, 1]}",
+            )
         expect(not drain(way), "answers went to the attacker")
     for each in ranks:
         each.leave()
@@ -273,7 +374,7 @@ def who_knows_the_epoch(ground):
 
 
 def packets_at_a_rank(pid):
-    """The UDP ports of a process of this machine."""
+    """Returns the UDP ports of a process of this machine."""
     inodes = set()
     for entry in os.listdir(f"/proc/{pid}/fd"):
         with contextlib.suppress(OSError):
@@ -286,23 +387,42 @@ def packets_at_a_rank(pid):
 def packets_to_ranks_change_nothing(ground, seconds):
     """Strangers' datagrams arrive at the ranks' own ports while the ranks sum."""
     name = f"victim-{next(JOBS)}"
-    ranks = [ground.start_rank(rank, "bench", "allreduce", "--world", "2", "--job", name,
-                               "--bytes", "4096,1048576", "--iterations", "100", "--check",
-                               "--mtu", "1500", "--shared-memory", "off") for rank in range(2)]
+    ranks = [
+        ground.start_rank(
+            rank,
+            "bench",
+            "allreduce",
+            "--world",
+            "2",
+            "--job",
+            name,
+            "--bytes",
+            "4096,1048576",
+            "--iterations",
+            "100",
+            "--check",
+            "--mtu",
+            "1500",
+            "--shared-memory",
+            "off",
+        )
+        for rank in range(2)
+    ]
     draw = random.Random(1)
     until = time.monotonic() + seconds
     sent = 0
     while time.monotonic() < until and ranks[0].poll() is None:
-        for rank in ranks:
-            for port in packets_at_a_rank(rank.pid) if rank.poll() is None else ():
-                with contextlib.closing(port_of(Target("127.0.0.1", port, ATTACKER_ADDRESS,
-                                                       1))) as way:
+        for each in ranks:
+            for port in packets_at_a_rank(each.pid) if each.poll() is None else ():
+                with contextlib.closing(
+                    port_of(Target("127.0.0.1", port, ATTACKER_ADDRESS, 1))
+                ) as way:
                     for _ in range(50):
                         send(way, drawn_packet(draw, draw.randrange(60), draw.getrandbits(32)))
                     send(way, draw.randbytes(draw.randrange(2000)))
                     sent += 51
-    for rank in ranks:
-        _, said = rank.communicate(timeout=60)
-        expect(rank.returncode == 0, f"{sent} packets to ranks: {said}")
+    for each in ranks:
+        _, said = each.communicate(timeout=60)
+        expect(each.returncode == 0, f"{sent} packets to ranks: {said}")
     expect(sent > 0, "no rank's port was found")
     return sent

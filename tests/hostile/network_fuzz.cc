@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole small network with the fuzzer as its scheduler. Every byte picks the packet that arrives
-// next, is lost or is repeated, or the timer that fires. The cases are too large for the exhaustive
-// search. The same oracle checks the sums.
+// Runs a whole small network with the fuzzer as its scheduler. Every byte picks the packet that
+// arrives next, is lost or is repeated, or the timer that fires. The cases are too large for the
+// exhaustive search. The same oracle checks the sums.
 #include <bit>
 #include <cstdio>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A fuzzer's bytes as a list of decisions. After the last byte every decision is 0. So any input is
-// a complete run, and a shorter input means the same as with zeros after it.
+// Reads a fuzzer's bytes as a list of decisions. After the last byte every decision is 0, so any
+// input is a complete run, and zeros after an input do not change what it means.
 #pragma once
 
 #include <cstddef>

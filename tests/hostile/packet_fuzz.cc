@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// parse() on any bytes. No part of an accepted packet is outside the datagram, and writing the
-// parts again gives the same bytes.
+// Runs parse() on any bytes. No part of an accepted packet may be outside the datagram, and writing
+// the parts again must give the same bytes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -86,7 +86,7 @@ void check_quarters(const core::Packet& chunk) {
   });
 }
 
-// What a part of an exact sum has ends where the packet does.
+// The contents of a part of an exact sum end where the packet does.
 void check_part(const core::Packet& packet) {
   const std::uint32_t elements = packet.header.signature.elements;
   const core::ExactBody body = core::read_exact(packet);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules in plain code: which chunk, new or repeat, complete or not.
+// Applies the rules in plain code: which chunk a packet is of, whether it is new or a repeat, and
+// whether the chunk is complete.
 #include "tests/hostile/slot_model.h"
 
 namespace infold::hostile {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Section 5 of the specification once more, for 32-bit integers at a root, as plainly as possible:
-// maps and 64-bit sums, no arrays, no reuse of memory. The aggregator must agree with it on every
-// packet. It was written from spec/protocol.md, not from the aggregator.
+// Implements section 5 of the specification a second time, for 32-bit integers at a root, as
+// plainly as possible: with maps and 64-bit sums, but without arrays and without reuse of memory.
+// The aggregator must agree with it on every packet. It was written from spec/protocol.md, and not
+// from the aggregator.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class SlotModel {
       : workers_(workers), elements_(elements) {}
 
   ModelAnswer take(const ModelPacket& packet);
-  // The round of a slot's next contribution, so that a fuzzer can make packets near it.
+  // Returns the newest round that the slot has begun, so that a fuzzer can make packets near it.
   std::uint32_t newest_round(std::uint16_t slot);
 
  private:

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A training step is the same calls over and over: after the first few, no call takes memory, on
-// any of a job's threads.
+// A training step makes the same calls over and over. After the first few steps, no call may take
+// memory, on any of a job's threads.
 #include <barrier>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The worker with honest and hostile answers. It must accept no wrong answer: outputs have either
-// their old values or the right sums. The number of packets that it sends per input is bounded.
+// Gives the worker honest and hostile answers. It must not accept a wrong answer: outputs have
+// either their old values or the right sums. The number of packets that it sends per input is
+// bounded.
 //
 // Hostile answers have their data intact, or a wrong length. A job without tags cannot notice a
 // flip within elements that keeps the UDP checksum right. The same holds for slot and round, so
@@ -121,8 +122,8 @@ class Run {
     if (!worker_.submit(now_, request)) tensors_.pop_back();
   }
 
-  // The other rank has the same numbers, so a sum is twice the input. A broadcast is of this rank,
-  // and its result has the input or no elements.
+  // The other rank has the same numbers, so a sum is twice the input. A broadcast is from this
+  // rank, and its result has the input or no elements.
   void answer(bool hostile) {
     if (sent_.empty()) return;
     const auto& [to, contribution] = sent_[operations_.byte() % sent_.size()];
@@ -152,8 +153,8 @@ class Run {
     handle(to, result);
   }
 
-  // Wrong numbers in a packet whose header shows that it is wrong. The worker must accept none of
-  // it.
+  // Puts wrong numbers into a packet whose header shows that it is wrong. The worker must not
+  // accept any of it.
   void forge(Datagram& datagram) {
     // Flags, job, epoch, elements, format, operation, shape, contributors, digest.
     static constexpr std::array<std::size_t, 9> telling = {2, 5, 11, 17, 18, 19, 23, 25, 31};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code blocks of docs/api.md, compiled and run. Each block is here between two marks. The last
+// Compiles and runs the code blocks of docs/api.md. Each block is here between two marks. The last
 // test compares the page with this file, so that neither changes alone.
 
 #include <fstream>
@@ -8,6 +8,7 @@
 #include <regex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -182,7 +183,7 @@ std::string read(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// All lines without their indentation.
+// Returns all lines without their indentation.
 std::string flat(const std::string& text) {
   return std::regex_replace(text, std::regex("\n +"), "\n");
 }

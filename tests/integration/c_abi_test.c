@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The C functions, called by a C11 program. First one thread drives two ranks by turns. Then each
+ * Calls the C functions from a C11 program. First one thread drives two ranks by turns. Then each
  * rank has a thread, in one process and joined over loopback.
  */
 #define _POSIX_C_SOURCE 200809L /* setenv */

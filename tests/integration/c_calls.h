@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every call of the C functions, by one of RANKS ranks. All ranks make the same calls, each from a
- * thread of its own.
+ * Makes every call of the C functions as one of RANKS ranks. All ranks make the same calls, each
+ * from a thread of its own.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The refusals of the C functions: null pointers, impossible options and calls, and ranks that
- * disagree. Each refusal has a code and a message.
+ * Tests the refusals of the C functions: null pointers, impossible options and calls, and ranks
+ * that disagree. Each refusal has a code and a message.
  */
 #include <stddef.h>
 #include <stdint.h>

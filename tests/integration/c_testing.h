@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of the C functions: checks that are counted, threads for ranks, and a place on loopback
- * where ranks meet. Any thread may make checks.
+ * Helps tests of the C functions with checks that are counted, threads for ranks, and a place on
+ * loopback where ranks meet. Any thread may make checks.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ int exit_status(void);
 /* Runs one thread for each rank until all have ended. */
 void run_threads(void* (*body)(void*), void* const arguments[RANKS]);
 
-/* A port of loopback that was free a moment ago. */
+/* Finds a port of loopback that was free a moment ago. */
 void find_address(char address[ADDRESS_BYTES]);
-/* The options of a rank that meets the others there. Each rank sums a share. */
+/* Returns the options of a rank that meets the others there. Each rank sums a share. */
 infold_join_options join_options(int32_t rank, const char* address);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares packaging/monitoring/ with a running switch. The switch's page has every metric that
-rules and dashboard name. promtool accepts the page, the rules with their tests, and the dashboard's
-queries.
+"""Compares packaging/monitoring/ with a running switch. The switch's page must have every metric
+that rules and dashboard name. promtool must accept the page, the rules with their tests, and the
+dashboard's queries.
 
 Usage: monitoring_test.py INFOLD names | promtool
 """
@@ -26,12 +26,12 @@ from processes import PATIENCE, SHORT_THEN_LONG, Job, free_port, wait_for_sums
 MONITORING = ROOT / "packaging" / "monitoring"
 RULES = MONITORING / "infold.rules.yml"
 SKIPPED = 77
-# Prometheus makes this metric.
+# Prometheus itself makes this metric.
 OF_PROMETHEUS = {"up"}
 
 
 def find_promtool():
-    """The path where ./dev puts promtool, or where it is installed; else None."""
+    """Returns the path where ./dev puts promtool, or where it is installed, or None."""
     ours = ROOT / "build" / "promtool" / "promtool"
     return str(ours) if os.access(ours, os.X_OK) else shutil.which("promtool")
 
@@ -48,9 +48,12 @@ def page_of_a_running_job():
 
 
 def rules():
-    """[(kind, name, expression)] of the file, whose form is kept simple for this."""
-    text = re.sub(r">-\n((?: {10}.*\n)+)", lambda m: " ".join(m[1].split()) + "\n",
-                  RULES.read_text(encoding="utf-8"))
+    """Returns [(kind, name, expression)] of the file, whose form is kept simple for this."""
+    text = re.sub(
+        r">-\n((?: {10}.*\n)+)",
+        lambda m: " ".join(m[1].split()) + "\n",
+        RULES.read_text(encoding="utf-8"),
+    )
     return re.findall(r"- (record|alert): (\S+)\n\s+expr: (.+)\n", text)
 
 
@@ -63,11 +66,12 @@ def queries():
 
 
 def names_in(expression):
-    """{metric: {(label, operator, value)}} of the selectors of a query."""
+    """Returns {metric: {(label, operator, value)}} of the selectors of a query."""
     found = {}
     for name, matchers in re.findall(r"\b((?:infold|up)[\w:]*)(?:\{([^}]*)\})?", expression):
         found.setdefault(name, set()).update(
-            re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers))
+            re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers)
+        )
     return found
 
 
@@ -87,7 +91,7 @@ class Names(unittest.TestCase):
             labels = [dict(labels) for labels in self.samples[name]]
             self.assertTrue(labels, f"{name} has no samples")
             for label, operator, value in matchers:
-                if label == "instance":  # of Prometheus
+                if label == "instance":  # Prometheus adds this label
                     continue
                 values = {each.get(label) for each in labels}
                 fits = {v for v in values if v is not None and re.fullmatch(value, v)}
@@ -121,8 +125,11 @@ class Names(unittest.TestCase):
         self.assertEqual(len(numbers), len(set(numbers)))
         for panel in panels():
             at = panel["gridPos"]
-            own = {(x, y) for x in range(at["x"], at["x"] + at["w"])
-                   for y in range(at["y"], at["y"] + at["h"])}
+            own = {
+                (x, y)
+                for x in range(at["x"], at["x"] + at["w"])
+                for y in range(at["y"], at["y"] + at["h"])
+            }
             self.assertFalse(own & cells, panel["title"])
             self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
             self.assertTrue(panel["description"].endswith("."), panel["title"])
@@ -131,8 +138,15 @@ class Names(unittest.TestCase):
 
 class Promtool(unittest.TestCase):
     def run_tool(self, *words, said=None, folder=MONITORING):
-        result = subprocess.run([PROMTOOL, *words], input=said, cwd=folder, text=True, check=False,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        result = subprocess.run(
+            [PROMTOOL, *words],
+            input=said,
+            cwd=folder,
+            text=True,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         self.assertEqual(result.returncode, 0, result.stdout)
         return result.stdout
 
@@ -148,16 +162,20 @@ class Promtool(unittest.TestCase):
             for path in MONITORING.glob("*.yml"):
                 text = path.read_text(encoding="utf-8")
                 pathlib.Path(folder, path.name).write_text(
-                    text.replace("infold_slots_used / infold_slots", "infold_slots"), "utf-8")
+                    text.replace("infold_slots_used / infold_slots", "infold_slots"), "utf-8"
+                )
             with self.assertRaises(AssertionError):
                 self.run_tool("test", "rules", "infold.rules.test.yml", folder=folder)
 
     def test_takes_the_queries_of_the_dashboard(self):
         with tempfile.TemporaryDirectory() as folder:
-            as_rules = [{"record": f"query:{i}", "expr": query.replace("$__rate_interval", "1m")}
-                        for i, query in enumerate(queries())]
+            as_rules = [
+                {"record": f"query:{i}", "expr": query.replace("$__rate_interval", "1m")}
+                for i, query in enumerate(queries())
+            ]
             pathlib.Path(folder, "queries.yml").write_text(
-                json.dumps({"groups": [{"name": "queries", "rules": as_rules}]}), "utf-8")
+                json.dumps({"groups": [{"name": "queries", "rules": as_rules}]}), "utf-8"
+            )
             self.run_tool("check", "rules", "queries.yml", folder=folder)
 
 

@@ -3,8 +3,9 @@
  * A rank that makes the all-reduces of a file, for tests that compare the bits of other ranks.
  *
  * Usage: called_rank SWITCH RANK WORLD CALLS RESULTS
- * CALLS: calls in flight at a time; then of each call its type, wire format (as in infold.h) and
- * elements, and its values. All numbers are 32 bits of this host. RESULTS gets the sums.
+ * CALLS has the number of calls in flight at a time, and then each call: its type, wire format (as
+ * in infold.h) and number of elements, and its values. All of these but the values are 32-bit
+ * integers of this host. RESULTS gets the sums.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static size_t bytes_of(uint32_t type) {
   }
 }
 
-/* 1 if a call has begun, 0 at the end of the file, -1 after an error. */
+/* Returns 1 if a call has begun, 0 at the end of the file, and -1 after an error. */
 static int begin(infold_communicator* communicator, FILE* calls, struct call* call) {
   uint32_t words[3];
   if (fread(words, sizeof words, 1, calls) != 1) return 0;

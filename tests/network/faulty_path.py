@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A path to a switch that loses, repeats, delays and reorders packets, as a process of its own.
 
-It listens at the switch's port, but at another address of this machine, of the same length. In the
-switch's messages over TCP it replaces the switch's address by its own, so that packets come here as
-well. Each chunk (slot and round) has a network of its own, drawn from the seed.
+It listens at the switch's port, but at another address of this machine, which has the same length.
+In the switch's messages over TCP it replaces the switch's address by its own, so that packets come
+here as well. Each chunk (slot and round) has a network of its own, drawn from the seed.
 """
 
 import heapq
@@ -60,8 +60,9 @@ class FaultyPath:
     def __enter__(self):
         context = multiprocessing.get_context("fork")
         self._said, child = context.Pipe()
-        self._process = context.Process(target=serve, args=(self.outer, self.inner, self.seed,
-                                                            child))
+        self._process = context.Process(
+            target=serve, args=(self.outer, self.inner, self.seed, child)
+        )
         self._process.start()
         self._said.recv()
         return self
@@ -82,8 +83,10 @@ def serve(outer, inner, seed, parent):
 
     signal.signal(signal.SIGTERM, stop)
     faults = Faults(seed)
-    with socket.create_server(outer, backlog=64) as joins, \
-            socket.socket(type=socket.SOCK_DGRAM) as packets:
+    with (
+        socket.create_server(outer, backlog=64) as joins,
+        socket.socket(type=socket.SOCK_DGRAM) as packets,
+    ):
         packets.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         packets.bind(outer)
         threading.Thread(target=pass_joins, args=(joins, outer, inner), daemon=True).start()
@@ -95,7 +98,7 @@ def serve(outer, inner, seed, parent):
 
 
 def pass_packets(packets, inner, faults):
-    """Each worker has a socket towards the switch, as with address translation."""
+    """Gives each worker a socket towards the switch, as address translation does."""
     uphill = {}  # worker's address: socket
     workers = {}  # that socket's number: worker's address
     poll = select.poll()
@@ -140,7 +143,7 @@ def send(way, address, datagram):
         else:
             way.sendto(datagram, address)
     except OSError:
-        pass  # one more that is lost
+        pass  # one more packet that is lost
 
 
 def pass_joins(joins, outer, inner):

@@ -12,37 +12,62 @@ import time
 
 from processes import PATIENCE, Job, expect, free_port, kill_all, outcome, run_each, wait_for_sums
 
-# Two jobs at a time, of two ranks each. A job takes 512 slots while a quarter of all stay free.
+# Two jobs of two ranks each run at a time. A job takes 512 slots as long as a quarter of all slots
+# stay free.
 SLOTS = 1536
 CYCLES = 12
 # The sizes of packets change from job to job. They decide the length of a slot's arrays.
 PACKETS = (9000, 1500, 4000, 9000, 2000, 8000, 576)
-# Memory beside slots: threads, connections and messages of jobs that join. It was 5 MB at most.
+# The memory that is not for slots is for threads, connections and messages of jobs that join. It
+# was 5 MB at most.
 BESIDE_SLOTS = 16 << 20
 # The switch takes memory when packets first use it. Sums of bfp32 use half of a slot's room for
-# sums, and native sums of two ranks less. Two jobs have two of three slots. They use a seventh of
-# the stated bytes.
+# sums, and native sums of two ranks use less. Two jobs have two thirds of the slots. They use a
+# seventh of the stated bytes.
 FILLED = 10
 
 
 def memory_of(process):
-    """(resident now, maximum so far) in bytes."""
+    """Returns (resident now, maximum so far) in bytes."""
     with open(f"/proc/{process.pid}/status", encoding="utf-8") as lines:
         words = dict(line.split(":", 1) for line in lines)
     return tuple(int(words[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
 
 
 def start_two_jobs(job, port, cycle, iterations):
-    """The ranks of each job. Every job has enough chunks to touch all its slots."""
-    return [[job.start("bench", "allreduce", "--switch", f"127.0.0.1:{port}", "--shared-memory",
-                       "off", "--job", f"{cycle}-{which}", "--rank", str(rank), "--world", "2",
-                       "--wire", "bfp32", "--bytes", "64,8000000", "--iterations",
-                       str(iterations), "--mtu", str(PACKETS[(2 * cycle + which) % len(PACKETS)]))
-             for rank in range(2)] for which in range(2)]
+    """Returns the ranks of each job. Every job has enough chunks to touch all its slots."""
+    return [
+        [
+            job.start(
+                "bench",
+                "allreduce",
+                "--switch",
+                f"127.0.0.1:{port}",
+                "--shared-memory",
+                "off",
+                "--job",
+                f"{cycle}-{which}",
+                "--rank",
+                str(rank),
+                "--world",
+                "2",
+                "--wire",
+                "bfp32",
+                "--bytes",
+                "64,8000000",
+                "--iterations",
+                str(iterations),
+                "--mtu",
+                str(PACKETS[(2 * cycle + which) % len(PACKETS)]),
+            )
+            for rank in range(2)
+        ]
+        for which in range(2)
+    ]
 
 
 def run_two_jobs(job, port, cycle):
-    """Earlier jobs leave the switch soon after their processes end."""
+    """Repeats two jobs until both succeed. Earlier jobs leave soon after their processes end."""
     until = time.monotonic() + PATIENCE
     while True:
         ends = [outcome(rank) for ranks in start_two_jobs(job, port, cycle, 1) for rank in ranks]
@@ -61,8 +86,9 @@ def kill_two_jobs(job, port, cycle):
 def what_it_states_bounds_what_it_takes(binary):
     with Job(binary) as job:
         port = free_port()
-        switch = job.start("switch", "--listen", f"127.0.0.1:{port}", "--slots", str(SLOTS),
-                           "--json")
+        switch = job.start(
+            "switch", "--listen", f"127.0.0.1:{port}", "--slots", str(SLOTS), "--json"
+        )
         bounds = json.loads(switch.stdout.readline())
         stated = bounds["memory_bytes_max"] - bounds["bins_bytes_max"]  # these jobs need no bins
         before, _ = memory_of(switch)
@@ -74,8 +100,10 @@ def what_it_states_bounds_what_it_takes(binary):
         while memory_of(switch)[0] > before + BESIDE_SLOTS and time.monotonic() < until:
             time.sleep(0.05)
         after, most = memory_of(switch)
-        shown = (f"{before / 1e6:.0f} MB at the start, {most / 1e6:.0f} at most, {after / 1e6:.0f} "
-                 f"at the end; {stated / 1e6:.0f} stated for slots")
+        shown = (
+            f"{before / 1e6:.0f} MB at the start, {most / 1e6:.0f} at most, {after / 1e6:.0f} "
+            f"at the end; {stated / 1e6:.0f} stated for slots"
+        )
         print(shown)
         expect(most <= before + stated + BESIDE_SLOTS, f"more than it stated: {shown}")
         expect(most >= before + stated / FILLED, f"the jobs did not fill it: {shown}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expected metrics of a switch, for tests of either plane."""
+"""The metrics that tests of either plane expect of a switch."""
 
 import re
 import socket
@@ -9,15 +9,23 @@ import time
 from processes import PATIENCE, expect
 
 HEAD = re.compile(r"# (HELP|TYPE) (\w+) (.+)")
-SAMPLE = re.compile(r'(\w+)(?:\{(.*)\})? (\d+)')
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\d+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\["\\n])*)"(?:,|$)')
-# Packets of this job, the first job of any switch. The test cannot know its epoch.
+# The number of the first job of any switch. The test sends packets of that job, but cannot know its
+# epoch.
 FIRST_JOB = 1
 PROBE = b"\xf0"
 I32, I32_FORMAT = 6, 2
 # Reasons that only a packet program can give.
-OF_PROGRAM = {"dropped_checksum", "dropped_busy", "dropped_broken", "dropped_unsummed",
-              "dropped_unsendable", "heard_echo", "dropped_stray"}
+OF_PROGRAM = {
+    "dropped_checksum",
+    "dropped_busy",
+    "dropped_broken",
+    "dropped_unsummed",
+    "dropped_unsendable",
+    "heard_echo",
+    "dropped_stray",
+}
 
 
 def unescape(value):
@@ -25,8 +33,8 @@ def unescape(value):
 
 
 def parse(page):
-    """{name: {labels as a sorted tuple of pairs: value}} of a page in Prometheus' format. Checks
-    each line."""
+    """Returns {name: {labels as a sorted tuple of pairs: value}} of a page in Prometheus' format.
+    Checks each line."""
     types, samples = {}, {}
     for line in page.splitlines():
         if head := HEAD.fullmatch(line):
@@ -37,8 +45,9 @@ def parse(page):
             continue
         sample = SAMPLE.fullmatch(line)
         expect(sample and list(types)[-1:] == [sample[1]], f"not a sample of its metric: {line}")
-        labels = tuple(sorted((name, unescape(value))
-                              for name, value in LABEL.findall(sample[2] or "")))
+        labels = tuple(
+            sorted((name, unescape(value)) for name, value in LABEL.findall(sample[2] or ""))
+        )
         expect("".join(LABEL.split(sample[2] or "")[::3]) == "", f"labels: {line}")
         expect(labels not in samples[sample[1]], f"twice: {line}")
         samples[sample[1]][labels] = int(sample[3])
@@ -53,7 +62,7 @@ def single(samples, name):
 
 
 def by_verdict(samples, name="infold_packets_total"):
-    """{verdict: packets}, of all jobs of that metric."""
+    """Returns {verdict: packets}, of all jobs of that metric."""
     counts = {}
     for labels, value in samples[name].items():
         verdict = dict(labels)["verdict"]
@@ -62,26 +71,55 @@ def by_verdict(samples, name="infold_packets_total"):
 
 
 def jobs(samples):
-    """{job: (world, ranks here, slots)}."""
-    return {dict(labels)["job_name"]: (world, samples["infold_job_ranks"][labels],
-                                       samples["infold_job_slots"][labels])
-            for labels, world in samples["infold_job_world"].items()}
+    """Returns {job: (world, ranks here, slots)}."""
+    return {
+        dict(labels)["job_name"]: (
+            world,
+            samples["infold_job_ranks"][labels],
+            samples["infold_job_slots"][labels],
+        )
+        for labels, world in samples["infold_job_world"].items()
+    }
 
 
 def query(job, version=1):
-    """A worker's QUERY: magic, version and kind, flags, worker, job, slot, epoch, round, 16
+    """Returns a worker's QUERY: magic, version and kind, flags, worker, job, slot, epoch, round, 16
     elements of i32, shape, and no contributor."""
-    return struct.pack("!BBBBHHIIHBBIHHI", 0xf1, version << 4 | 5, 0, 0, job, 0, 12345, 1, 16,
-                       I32 << 4 | I32_FORMAT, 0, 16, 0, 0, 0)
+    return struct.pack(
+        "!BBBBHHIIHBBIHHI",
+        0xF1,
+        version << 4 | 5,
+        0,
+        0,
+        job,
+        0,
+        12345,
+        1,
+        16,
+        I32 << 4 | I32_FORMAT,
+        0,
+        16,
+        0,
+        0,
+        0,
+    )
 
 
 def strangers():
-    """Packets that no rank of a job has sent, and the verdicts that a switch must count for
+    """Returns packets that no rank of a job has sent, and the verdicts that a switch must count for
     each."""
-    return ([PROBE + bytes(99)] * 3 + [query(FIRST_JOB)] * 4 + [query(999)] * 5 +
-            [b"", bytes(7), bytes(64), query(999)[:31], query(999, version=9), query(999) + b"x"],
-            {"answered_probe": 3, "dropped_stale_epoch": 4, "dropped_foreign_job": 5,
-             "dropped_malformed": 6})
+    return (
+        [PROBE + bytes(99)] * 3
+        + [query(FIRST_JOB)] * 4
+        + [query(999)] * 5
+        + [b"", bytes(7), bytes(64), query(999)[:31], query(999, version=9), query(999) + b"x"],
+        {
+            "answered_probe": 3,
+            "dropped_stale_epoch": 4,
+            "dropped_foreign_job": 5,
+            "dropped_malformed": 6,
+        },
+    )
 
 
 def send(packets, address):
@@ -91,7 +129,8 @@ def send(packets, address):
 
 
 def until(scrape, holds, what):
-    """The first metrics for which this holds. A page is up to 100 ms old, and packets take time."""
+    """Returns the first metrics for which this holds. A page may be 100 ms old, and packets take
+    time."""
     end = time.monotonic() + PATIENCE
     while not holds(samples := parse(scrape())):
         expect(time.monotonic() < end, f"{what}: {samples}")
@@ -99,10 +138,12 @@ def until(scrape, holds, what):
 
 
 def expect_counted(scrape, wanted):
-    """The metrics once these packets are counted, by verdict. No other packet may be counted."""
+    """Returns the metrics once these packets are counted, by verdict. Others may not be counted."""
+
     def has_all(samples):
         counts = by_verdict(samples)
         return all(counts[verdict] >= count for verdict, count in wanted.items())
+
     samples = until(scrape, has_all, f"not counted: {wanted}")
     counts = by_verdict(samples)
     expect(all(counts[verdict] == count for verdict, count in wanted.items()), counts)
@@ -113,7 +154,9 @@ def expect_same_at_end(samples, report):
     """A switch's report has the names of its metrics, and counts on from the last of them."""
     counts = by_verdict(samples)
     expect(list(counts) == list(report["packets"]), (list(counts), report))
-    expect(all(report["packets"][verdict] >= count for verdict, count in counts.items()),
-           (counts, report))
+    expect(
+        all(report["packets"][verdict] >= count for verdict, count in counts.items()),
+        (counts, report),
+    )
     for name in ("received_packets", "received_bytes", "sent_packets", "sent_bytes"):
         expect(report[name] >= single(samples, f"infold_{name}_total") > 0, (name, report))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Starts switches that choose their port where few ports are free, in a network namespace of this
+"""Starts switches that choose their port while few ports are free, in a network namespace of this
 process.
 
 Usage: ports_test.py INFOLD
@@ -20,7 +20,7 @@ STARTS = 8
 
 
 def enter_own_network(ports):
-    """A network in which the kernel gives out these ports only."""
+    """Enters a network in which the kernel gives out only these ports."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         print(f"skipped: no network of its own: {os.strerror(ctypes.get_errno())}")
         sys.exit(SKIPPED)

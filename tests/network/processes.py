@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A switch and ranks as real processes over loopback, for tests that end some of them."""
+"""Runs a switch and ranks as real processes over loopback, for tests that end some of them."""
 
 import contextlib
 import itertools
@@ -11,9 +11,9 @@ import sys
 import time
 
 # By then every process must have heard of any event. The default deadline is 10 s.
-PATIENCE = 60
-# The sizes that a rank sums: a first one that ends soon, then one so large that the test does not
-# wait for its end.
+PATIENCE = 240
+# The sizes that a rank sums: first one that ends soon, then so many large ones that the test does
+# not wait for their end.
 SHORT_THEN_LONG = ("--bytes", "64" + 60 * ",1000000", "--iterations", "3000")
 
 
@@ -23,7 +23,8 @@ _ports = itertools.count(16 * os.getpid())
 
 
 def free_port():
-    """A port that no process has now, of TCP or UDP, and that the system gives to no socket."""
+    """Returns a port that no process has now, of TCP or UDP, and that the system never gives
+    out."""
     while True:
         address = ("127.0.0.1", 10_000 + next(_ports) % 22_000)
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
@@ -59,9 +60,14 @@ class Job:
             process.communicate()
 
     def start(self, *words, **variables):
-        process = subprocess.Popen([self.binary, *words], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, **variables})
+        process = subprocess.Popen(
+            [self.binary, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **variables},
+        )
         self.processes.append(process)
         return process
 
@@ -73,21 +79,31 @@ class Job:
         return switch
 
     def start_rank(self, rank, world, *words, host=""):
-        """Ranks with different words for `host` share no memory."""
-        return self.start("bench", "allreduce", "--rank", str(rank), "--world", str(world),
-                          "--mtu", "1500", *words, INFOLD_HOST=host,
-                          INFOLD_SHARED_MEMORY="always")
+        """Starts a rank. Ranks with different words for `host` share no memory."""
+        return self.start(
+            "bench",
+            "allreduce",
+            "--rank",
+            str(rank),
+            "--world",
+            str(world),
+            "--mtu",
+            "1500",
+            *words,
+            INFOLD_HOST=host,
+            INFOLD_SHARED_MEMORY="always",
+        )
 
 
 def unusual(log):
-    """The log of a switch, without the lines that every switch writes about itself, ranks and
-    jobs."""
+    """Returns the log of a switch, without the lines that every switch writes about itself, ranks
+    and jobs."""
     usual = re.compile(r"\S+ info (switch_|rank_|job_)")
     return "".join(line for line in log.splitlines(True) if not usual.match(line))
 
 
 def outcome(process):
-    """(exit status, all output) of a process that must end by itself."""
+    """Returns (exit status, all output) of a process that must end by itself."""
     out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out + err
 
@@ -116,7 +132,7 @@ def expect(condition, what):
 
 
 def wait_until(condition, otherwise):
-    """Polls until it holds. After a long time it is a failure with this name."""
+    """Polls until the condition holds. After a long time, that is a failure with this name."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         expect(time.monotonic() < deadline, otherwise)
@@ -124,10 +140,10 @@ def wait_until(condition, otherwise):
 
 
 def expect_comeback(outcomes_of_a_job):
-    """A job whose switch is killed and started again ends in one of two ways. All its sums are
-    right, or it says that one rank has finished a sum that another has not. The second needs an
-    unlucky moment, which does not come five times. Called for the outcomes of all ranks of one such
-    job."""
+    """Expects that a job whose switch is killed and started again ends in one of two ways. Either
+    all its sums are right, or it says that one rank has finished a sum that another has not. The
+    second needs an unlucky moment, which does not come five times. The argument runs such a job,
+    and returns the outcomes of all ranks."""
     for _ in range(5):
         ends = outcomes_of_a_job()
         if all(status == 0 for status, _ in ends):

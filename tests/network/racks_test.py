@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two racks below a parent, as real processes over real interfaces. Racks' switches are in user
-space and in the kernel. The test loses packets on the links between switches, and kills processes.
+"""Runs two racks below a parent, as real processes over real interfaces. The racks' switches are in
+user space and in the kernel. The test loses packets on the links between switches, and kills
+processes.
 
 Usage: racks_test.py INFOLD [TEST ...]
 Needs root. Without namespaces or packet programs it ends with status 77 and the reason.
@@ -15,8 +16,8 @@ import signal
 import sys
 
 from processes import SHORT_THEN_LONG, expect, outcome, wait_for_sums
-from racks_network import (PARENT, RACKS, devices, lose_on_uplinks, racks, ranks_of, switch_of)
-from xdp_network import Network, Unavailable, LACKS, at, be_alone, expect_all_well, run_all, stop
+from racks_network import PARENT, RACKS, devices, lose_on_uplinks, racks, ranks_of, switch_of
+from xdp_network import LACKS, Network, Unavailable, at, be_alone, expect_all_well, run_all, stop
 
 SIZES = ("--elements", "0,1,33,161,1000")
 USER, XDP = "user", "xdp"
@@ -37,20 +38,23 @@ def start_switch(job, node, plane, listen, *words):
 
 
 def start_switches(job, per_rack, planes, *words):
-    """The switches: the parent, then the racks', with a plane for each of the three."""
+    """Starts the switches: the parent, then the racks', with a plane for each of the three."""
     devs = ("--dev", "down0,down1") if planes[0] == XDP else ()
     switches = [start_switch(job, "parent", planes[0], PARENT, *devs)]
-    for rack, plane in zip(RACKS, planes[1:]):
+    for rack, plane in zip(RACKS, planes[1:], strict=True):
         devs = ("--dev", devices(per_rack)) if plane == XDP else ()
-        switches.append(start_switch(job, rack, plane, switch_of(rack), "--parent", PARENT, *devs,
-                                     *words))
+        switches.append(
+            start_switch(job, rack, plane, switch_of(rack), "--parent", PARENT, *devs, *words)
+        )
     return switches
 
 
 def start_ranks(job, nodes, *words):
-    """Ranks, each at its switch, in the order given."""
-    return [job.at(node, *words, "--switch", switch, "--rank", str(rank), "--world",
-                   str(len(nodes))) for rank, (node, switch) in enumerate(nodes)]
+    """Starts ranks, each at its switch, in the order given."""
+    return [
+        job.at(node, *words, "--switch", switch, "--rank", str(rank), "--world", str(len(nodes)))
+        for rank, (node, switch) in enumerate(nodes)
+    ]
 
 
 @contextlib.contextmanager
@@ -67,8 +71,8 @@ def verifies(binary, per_rack, planes, loss=0, words=(), **links):
         counted = [stop(switch) for switch in reversed(switches)]
         expect(not any(heard for _, heard in counted), counted)
         root = counted[-1][0]
-        # Two workers: one contribution waits, the other completes. An exact sum may have several
-        # parts, and each counts.
+        # One of the two workers' contributions waits, and the other completes the chunk. An exact
+        # sum may have several parts, and each part counts.
         expect(root["completed"] > 1000, root)
         expect(root["contributed"] >= root["completed"], root)
         for leaf, _ in counted[:2]:
@@ -76,8 +80,17 @@ def verifies(binary, per_rack, planes, loss=0, words=(), **links):
             if loss:
                 expect(leaf["forwarded_again"] > 0, leaf)
         for counts, _ in counted:
-            expect(not [name for name, count in counts.items() if count and re.match(
-                "dropped_(malformed|wrong|bad|limits|checksum|unsummed|unsendable)", name)], counts)
+            expect(
+                not [
+                    name
+                    for name, count in counts.items()
+                    if count
+                    and re.match(
+                        "dropped_(malformed|wrong|bad|limits|checksum|unsummed|unsendable)", name
+                    )
+                ],
+                counts,
+            )
 
 
 def racks_in_user_space_sum(binary):
@@ -137,12 +150,15 @@ def a_killed_switch_is_named_in_every_rack(binary):
             with tree(binary, 1, planes) as (job, switches):
                 ranks = start_sums(job, 1)
                 switches[victim].send_signal(signal.SIGKILL)
-                expect_all_say(ranks, f"the switch at {addresses[victim]} has stopped",
-                               f"(below {PARENT}) has stopped")
+                expect_all_say(
+                    ranks,
+                    f"the switch at {addresses[victim]} has stopped",
+                    f"(below {PARENT}) has stopped",
+                )
 
 
 def jobs_come_and_go(binary):
-    """Two jobs at once, again and again, in slots that the racks reuse."""
+    """Runs two jobs at once, again and again, in slots that the racks reuse."""
     with tree(binary, 2, (USER, XDP, USER), "--slots", "1200") as (job, switches):
         words = ("bench", "allreduce", "--bytes", "4,300000", "--iterations", "5", "--check")
         for turn in range(3):
@@ -157,8 +173,17 @@ def jobs_come_and_go(binary):
 def a_neighbour_that_changes_is_found_again(binary):
     """The parent gets another hardware address, so the address that the racks know is wrong."""
     with tree(binary, 1, (USER, XDP, XDP)) as (job, _):
-        ranks = start_ranks(job, ranks_of(1), "bench", "allreduce", "--bytes", "64,100000",
-                            "--iterations", "2000", "--check")
+        ranks = start_ranks(
+            job,
+            ranks_of(1),
+            "bench",
+            "allreduce",
+            "--bytes",
+            "64,100000",
+            "--iterations",
+            "2000",
+            "--check",
+        )
         wait_for_sums(ranks[0])
         at("parent", "ip", "link", "set", "br0", "address", "02:00:00:00:00:99")
         for rack in RACKS:
@@ -172,8 +197,9 @@ def an_uplink_that_is_left_out_is_named(binary):
         start_switch(job, "parent", USER, PARENT)
         start_switch(job, "b", USER, switch_of("b"), "--parent", PARENT)
         leaf = start_switch(job, "a", XDP, switch_of("a"), "--parent", PARENT, "--dev", "port0")
-        ranks = start_ranks(job, ranks_of(1), "bench", "allreduce", "--bytes", "64", "--deadline",
-                            "3")
+        ranks = start_ranks(
+            job, ranks_of(1), "bench", "allreduce", "--bytes", "64", "--deadline", "3"
+        )
         for rank in ranks:
             status, said = outcome(rank)
             expect(status == 1, said)
@@ -183,10 +209,19 @@ def an_uplink_that_is_left_out_is_named(binary):
 
 if __name__ == "__main__":
     be_alone()
-    os.environ["INFOLD_REJOIN"] = "0"  # whoever has lost a switch says so at once
-    sys.exit(run_all(racks_in_user_space_sum, racks_in_the_kernel_sum_below_user_space,
-                     racks_in_the_kernel_sum_below_the_kernel, racks_of_both_kinds_sum,
-                     uplinks_lose_one_packet_in_a_hundred, a_smaller_uplink_decides_for_all,
-                     jobs_come_and_go, a_neighbour_that_changes_is_found_again,
-                     an_uplink_that_is_left_out_is_named, a_killed_rank_is_named_in_every_rack,
-                     a_killed_switch_is_named_in_every_rack))
+    os.environ["INFOLD_REJOIN"] = "0"  # a rank that has lost a switch says so at once
+    sys.exit(
+        run_all(
+            racks_in_user_space_sum,
+            racks_in_the_kernel_sum_below_user_space,
+            racks_in_the_kernel_sum_below_the_kernel,
+            racks_of_both_kinds_sum,
+            uplinks_lose_one_packet_in_a_hundred,
+            a_smaller_uplink_decides_for_all,
+            jobs_come_and_go,
+            a_neighbour_that_changes_is_found_again,
+            an_uplink_that_is_left_out_is_named,
+            a_killed_rank_is_named_in_every_rack,
+            a_killed_switch_is_named_in_every_rack,
+        )
+    )

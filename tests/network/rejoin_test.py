@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A switch is told to stop, and started again. Its ranks hear of the end at once, although their
-calls wait for the switch to come back. Then the calls go on within their deadline.
+"""Tells a switch to stop, and starts it again. Its ranks must hear of the end at once, although
+their calls wait for the switch to come back. Then the calls must go on within their deadline.
 
 Usage: rejoin_test.py INFOLD
 """
@@ -12,8 +12,17 @@ import sys
 import threading
 import time
 
-from processes import (PATIENCE, SHORT_THEN_LONG, Job, expect, expect_comeback, free_port, outcome,
-                       run_each, wait_for_sums)
+from processes import (
+    PATIENCE,
+    SHORT_THEN_LONG,
+    Job,
+    expect,
+    expect_comeback,
+    free_port,
+    outcome,
+    run_each,
+    wait_for_sums,
+)
 
 WORLD = 2
 # A rank that hears of the end only by its deadline takes this long.
@@ -34,7 +43,7 @@ class Lines:
             self.lines.put(line)
 
     def wait_for(self, word, seconds):
-        """The line that has the word. An error if none comes within that time."""
+        """Returns the line that has the word. It is an error if none comes within that time."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -51,9 +60,19 @@ def job_around_a_restart(binary, shares_memory):
         port = free_port()
         switch = job.start_switch(port)
         hosts = "aab" if shares_memory else "abc"
-        ranks = [job.start_rank(rank, WORLD, "--switch", f"127.0.0.1:{port}", *SHORT_THEN_LONG,
-                                "--deadline", str(DEADLINE), host=hosts[rank])
-                 for rank in range(WORLD)]
+        ranks = [
+            job.start_rank(
+                rank,
+                WORLD,
+                "--switch",
+                f"127.0.0.1:{port}",
+                *SHORT_THEN_LONG,
+                "--deadline",
+                str(DEADLINE),
+                host=hosts[rank],
+            )
+            for rank in range(WORLD)
+        ]
         heard = [Lines(rank) for rank in ranks]
         wait_for_sums(ranks[0])
         switch.send_signal(signal.SIGTERM)
@@ -62,14 +81,14 @@ def job_around_a_restart(binary, shares_memory):
             expect("rejoins=true" in line, line)
         switch.wait(PATIENCE)
         job.start_switch(port)
-        comes_back = [lines_say(lines, rank) for lines, rank in zip(heard, ranks)]
+        comes_back = [lines_say(lines, rank) for lines, rank in zip(heard, ranks, strict=True)]
         for rank in ranks:
             rank.kill()
         return comes_back
 
 
 def lines_say(lines, rank):
-    """(0, ...) if the rank came back, else (its status, the reason)."""
+    """Returns (0, ...) if the rank came back, else (its status, the reason)."""
     try:
         return 0, lines.wait_for(" rank_rejoined ", AT_ONCE)
     except AssertionError:
@@ -89,9 +108,21 @@ def a_rank_that_does_not_rejoin_fails_at_once(binary):
     with Job(binary) as job:
         port = free_port()
         switch = job.start_switch(port)
-        rank = job.start("bench", "allreduce", "--rank", "0", "--world", "1", "--switch",
-                         f"127.0.0.1:{port}", *SHORT_THEN_LONG, "--deadline", str(DEADLINE),
-                         INFOLD_REJOIN="0", INFOLD_SHARED_MEMORY="off")
+        rank = job.start(
+            "bench",
+            "allreduce",
+            "--rank",
+            "0",
+            "--world",
+            "1",
+            "--switch",
+            f"127.0.0.1:{port}",
+            *SHORT_THEN_LONG,
+            "--deadline",
+            str(DEADLINE),
+            INFOLD_REJOIN="0",
+            INFOLD_SHARED_MEMORY="off",
+        )
         wait_for_sums(rank)
         begun = time.monotonic()
         switch.send_signal(signal.SIGTERM)
@@ -101,5 +132,10 @@ def a_rank_that_does_not_rejoin_fails_at_once(binary):
 
 
 if __name__ == "__main__":
-    sys.exit(run_each(ranks_hear_at_once_and_come_back, ranks_of_one_host_come_back,
-                      a_rank_that_does_not_rejoin_fails_at_once))
+    sys.exit(
+        run_each(
+            ranks_hear_at_once_and_come_back,
+            ranks_of_one_host_come_back,
+            a_rank_that_does_not_rejoin_fails_at_once,
+        )
+    )

@@ -27,11 +27,11 @@ SKIPPED = 77
 # Workers alone (k = 0), three mixtures, and hosts alone (k = W).
 CASES = ((3, 0), (2, 1), (4, 1), (4, 3), (3, 3))
 TENSOR = 2_000_000
-SUMS = 4  # the first of them to warm up
+SUMS = 4  # the first of them is a warm-up
 TOLERANCE = 0.02
 # Runs at the switch and prints the bytes of contributions and results that pass each of its ports,
-# without and with repeats, until its input ends. A packet is new if no other from the same socket
-# to the same one had its kind, worker, job, slot, epoch and round.
+# without and with repeats, until its input ends. A packet is new if no earlier packet from the same
+# socket to the same socket had its kind, worker, job, slot, epoch and round.
 WATCH = r"""
 import json, select, socket, sys
 watch = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -68,21 +68,45 @@ class Unavailable(Exception):
 
 
 def lab(*words):
-    result = subprocess.run([sys.executable, str(LAB), words[0], "--name", NAME, *words[1:]],
-                            check=False, capture_output=True, text=True, timeout=PATIENCE)
-    if any(text in result.stderr for text in ("the kernel refuses", "is missing: apt-get",
-                                              "that needs root")):
+    result = subprocess.run(
+        [sys.executable, str(LAB), words[0], "--name", NAME, *words[1:]],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    if any(
+        text in result.stderr
+        for text in ("the kernel refuses", "is missing: apt-get", "that needs root")
+    ):
         raise Unavailable(result.stderr.strip().splitlines()[0])
     expect(result.returncode == 0, result.stdout + result.stderr)
     return result.stdout
 
 
 def planned(binary, workers, hosts):
-    """(bytes of one tensor on a link, weight of a host, weight of a worker) of `infold plan`."""
+    """Returns (bytes of a tensor on a link, a host's weight, a worker's weight) of `infold
+    plan`."""
     sites = ["--site", "host:1G"] * hosts + ["--site", "switch"]
-    out = subprocess.run([binary, "plan", "--workers", str(workers), "--link", "1G", *sites,
-                          "--size", f"{TENSOR}B", "--frame-bytes", "14", "--json"],
-                         check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [
+            binary,
+            "plan",
+            "--workers",
+            str(workers),
+            "--link",
+            "1G",
+            *sites,
+            "--size",
+            f"{TENSOR}B",
+            "--frame-bytes",
+            "14",
+            "--json",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     rows = [json.loads(line) for line in out.splitlines()]
     passage = next(row["busiest_link_bytes"] for row in rows if row.get("kind") == "switch")
     if hosts == 0:
@@ -115,18 +139,42 @@ def watching(job, found):
 
 
 def sum_up(job, workers, hosts, weights):
-    """Runs the job; its sums are checked."""
+    """Runs the job, and checks its sums."""
     switches = [f"10.77.0.{host + 1}:7700" for host in range(workers, workers + hosts)]
     for host, address in enumerate(switches, workers):
         switch = job.at(host, job.infold, "switch", "--listen", address)
         expect("packets at" in switch.stdout.readline(), "a switch does not start")
     place = ("--rendezvous", "10.77.0.1:7701", "--sites", "workers")
     if switches:
-        place = ("--switch", ",".join(switches), "--sites", "mixed" if weights[1] else "switches",
-                 "--switch-weight", str(weights[0]), "--worker-weight", str(max(1, weights[1])))
-    ranks = [job.at(rank, job.infold, "bench", "allreduce", *place, "--rank", str(rank), "--world",
-                    str(workers), "--bytes", str(TENSOR), "--iterations", str(SUMS - 1), "--check")
-             for rank in range(workers)]
+        place = (
+            "--switch",
+            ",".join(switches),
+            "--sites",
+            "mixed" if weights[1] else "switches",
+            "--switch-weight",
+            str(weights[0]),
+            "--worker-weight",
+            str(max(1, weights[1])),
+        )
+    ranks = [
+        job.at(
+            rank,
+            job.infold,
+            "bench",
+            "allreduce",
+            *place,
+            "--rank",
+            str(rank),
+            "--world",
+            str(workers),
+            "--bytes",
+            str(TENSOR),
+            "--iterations",
+            str(SUMS - 1),
+            "--check",
+        )
+        for rank in range(workers)
+    ]
     for status, said in [outcome(rank) for rank in ranks]:
         expect(status == 0, said)
 
@@ -137,11 +185,15 @@ def every_link_carries_its_share(binary, workers, hosts):
     with Network(binary) as job, watching(job, seen):
         sum_up(job, workers, hosts, weights)
     formula = 2 * workers * (workers - 1) / (workers**2 + hosts * workers - 2 * hosts)
-    tensors = {way: sorted(bytes_ / SUMS / passage / formula for bytes_ in seen[way].values())
-               for way in ("once", "every")}
-    print(f"{workers} workers, {hosts} hosts, weights {weights[0]} and {weights[1]}: {formula:.3f} "
-          f"tensors on each link; of that {tensors['once'][0]:.4f} to {tensors['once'][-1]:.4f}, "
-          f"with repeats {tensors['every'][0]:.4f} to {tensors['every'][-1]:.4f}")
+    tensors = {
+        way: sorted(bytes_ / SUMS / passage / formula for bytes_ in seen[way].values())
+        for way in ("once", "every")
+    }
+    print(
+        f"{workers} workers, {hosts} hosts, weights {weights[0]} and {weights[1]}: {formula:.3f} "
+        f"tensors on each link; of that {tensors['once'][0]:.4f} to {tensors['once'][-1]:.4f}, "
+        f"with repeats {tensors['every'][0]:.4f} to {tensors['every'][-1]:.4f}"
+    )
     expect(len(tensors["once"]) == 2 * (workers + hosts), f"links are missing: {seen}")
     expect(all(abs(share - 1) < TOLERANCE for share in tensors["once"]), seen)
 

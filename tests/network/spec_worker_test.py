@@ -23,25 +23,43 @@ from processes import PATIENCE, Job, expect, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "spec_worker"))
-from rank import Rank  # pylint: disable=wrong-import-position
+from rank import Rank
 
 TYPES = {"f32": 0, "i8": 4, "i32": 6, "i64": 7}  # as in infold.h
 WIRES = {"bfp32": 1, "bfp16": 2, "bfp8": 3, "native": 5}
 CALLS_IN_FLIGHT = 24
 INNER, OUTER = "127.0.0.1", "127.0.0.2"
 # The kind of each rank. Consecutive ranks of ours share memory, and are one worker.
-LAYOUTS = (("spec", "ours"), ("ours", "spec", "ours"), ("spec", "ours", "ours"),
-           ("spec", "ours", "spec"))
+LAYOUTS = (
+    ("spec", "ours"),
+    ("ours", "spec", "ours"),
+    ("spec", "ours", "ours"),
+    ("spec", "ours", "spec"),
+)
 # Sizes in elements: none, odd ones, ends of blocks and of chunks, and one that takes all small
 # slots.
 EDGES = (0, 1, 2, 31, 32, 33, 351, 352, 353, 1000, 30000)
-# Bits of the extreme floats. Beside others they need more than one round trip.
-EXTREMES = (0, 1 << 31, 1, 0x80000001, 0x007FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000,
-            0x7F800000, 0xFF800000, 0x7FC00000, 0x7E967699, 0x00000400)
+# Bits of extreme floats. Beside other floats, they need more than one round trip.
+EXTREMES = (
+    0,
+    1 << 31,
+    1,
+    0x80000001,
+    0x007FFFFF,
+    0x00800000,
+    0x7F7FFFFF,
+    0xFF7FFFFF,
+    0x3F800000,
+    0x7F800000,
+    0xFF800000,
+    0x7FC00000,
+    0x7E967699,
+    0x00000400,
+)
 
 
 def values_of(data_type, elements, kind, drawn):
-    """A tensor's bytes."""
+    """Returns a tensor's bytes."""
     if data_type != "f32":
         return drawn.randbytes(elements * struct.calcsize(LETTERS[data_type]))
     if kind == "bits":
@@ -52,7 +70,8 @@ def values_of(data_type, elements, kind, drawn):
 
 
 def draw_calls(seed, count, world):
-    """[(type, wire format, each rank's bytes)]. The first have all sizes at the edges."""
+    """Returns [(type, wire format, each rank's bytes)]. The first calls have the sizes at the
+    edges."""
     drawn = random.Random(seed)
     calls = []
     for number in range(count):
@@ -60,8 +79,9 @@ def draw_calls(seed, count, world):
         wire = drawn.choice(tuple(WIRES)) if data_type == "f32" else data_type
         elements = EDGES[number] if number < len(EDGES) else drawn.randrange(1, 60)
         kind = drawn.choice(("normal", "normal", "bits", "extreme"))
-        calls.append((data_type, wire, [values_of(data_type, elements, kind, drawn)
-                                        for _ in range(world)]))
+        calls.append(
+            (data_type, wire, [values_of(data_type, elements, kind, drawn) for _ in range(world)])
+        )
     return calls
 
 
@@ -79,12 +99,20 @@ def run_spec_rank(address, rank, world, calls, results):
     member = Rank(address, "default", rank, world, PATIENCE)
     with open(results, "wb") as file:
         for first in range(0, len(calls), CALLS_IN_FLIGHT):
-            batch = calls[first:first + CALLS_IN_FLIGHT]
-            tensors = [member.worker.submit(
-                struct.unpack(f"<{len(values[rank]) // struct.calcsize(LETTERS[data_type])}"
-                              f"{LETTERS[data_type]}", values[rank]), data_type, wire)
-                       for data_type, wire, values in batch]
-            for (data_type, _, _), tensor in zip(batch, tensors):
+            batch = calls[first : first + CALLS_IN_FLIGHT]
+            tensors = [
+                member.worker.submit(
+                    struct.unpack(
+                        f"<{len(values[rank]) // struct.calcsize(LETTERS[data_type])}"
+                        f"{LETTERS[data_type]}",
+                        values[rank],
+                    ),
+                    data_type,
+                    wire,
+                )
+                for data_type, wire, values in batch
+            ]
+            for (data_type, _, _), tensor in zip(batch, tensors, strict=True):
                 letter = LETTERS[data_type]
                 result = member.finish(tensor)
                 file.write(struct.pack(f"<{len(result)}{letter}", *result))
@@ -106,10 +134,16 @@ class Ranks(Job):
         super().__exit__(*reason)
 
     def start_ours(self, address, rank, world, files):
-        self.processes.append(subprocess.Popen(
-            [self.called_rank, address, str(rank), str(world), *files], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "INFOLD_SHARED_MEMORY": "always"}))
+        self.processes.append(
+            subprocess.Popen(
+                [self.called_rank, address, str(rank), str(world), *files],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "INFOLD_SHARED_MEMORY": "always"},
+            )
+        )
         return self.processes[-1]
 
     def start_spec(self, *arguments):
@@ -119,7 +153,8 @@ class Ranks(Job):
 
 
 def sum_together(programs, kinds, calls, seed):
-    """A job whose rank i is "ours" or "spec" as kinds[i] says. Returns the number of its chunks."""
+    """Runs a job whose rank i is "ours" or "spec", as kinds[i] says. Returns its number of
+    chunks."""
     world = len(kinds)
     port = free_port()
     with tempfile.TemporaryDirectory() as folder, Ranks(*programs) as job:
@@ -145,9 +180,11 @@ def sum_together(programs, kinds, calls, seed):
     for number, (data_type, wire, values) in enumerate(calls):
         right = expected_sum(data_type, wire, values)
         for rank, result in enumerate(results):
-            expect(result[at:at + len(right)] == right,
-                   f"seed {seed}, call {number} ({data_type}, {wire}), rank {rank} of {kinds}: "
-                   f"{values} -> {result[at:at + len(right)].hex()}, right is {right.hex()}")
+            expect(
+                result[at : at + len(right)] == right,
+                f"seed {seed}, call {number} ({data_type}, {wire}), rank {rank} of {kinds}: "
+                f"{values} -> {result[at : at + len(right)].hex()}, right is {right.hex()}",
+            )
         at += len(right)
     expect(all(len(result) == at for result in results), "results of another length")
     return path.networks_drawn
@@ -160,8 +197,10 @@ def the_same_bits_on_bad_networks(programs, schedules, seed):
     for number, kinds in enumerate(LAYOUTS):
         calls = draw_calls(seed + number, each, len(kinds))
         drawn += sum_together(programs, kinds, calls, seed + number)
-    print(f"{schedules} sums, {drawn} chunks each with a network of its own, "
-          f"{time.monotonic() - started:.1f} s")
+    print(
+        f"{schedules} sums, {drawn} chunks each with a network of its own, "
+        f"{time.monotonic() - started:.1f} s"
+    )
     expect(drawn >= schedules, "fewer networks than sums")
 
 
@@ -172,8 +211,9 @@ def main():
     parser.add_argument("--schedules", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    the_same_bits_on_bad_networks((options.infold, options.called_rank), options.schedules,
-                                  options.seed)
+    the_same_bits_on_bad_networks(
+        (options.infold, options.called_rank), options.schedules, options.seed
+    )
     return 0
 
 

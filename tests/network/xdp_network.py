@@ -10,21 +10,31 @@ import subprocess
 import sys
 import tempfile
 
-from processes import PATIENCE, Job, expect, outcome, unusual
+from processes import PATIENCE, SHORT_THEN_LONG, Job, expect, outcome, unusual
 
 LAB_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lab"
 sys.path.insert(0, str(LAB_FOLDER))
-from links import compile_loss  # pylint: disable=wrong-import-position
+from links import compile_loss
 
 NAME = f"infold-xdp-{os.getpid()}"
 SKIPPED = 77
 SWITCH = "10.77.0.254:7700"
 SWITCH6 = "[fd77::fe]:7700"
 PINS = "/sys/fs/bpf"
+# Calls that every rank makes and checks: for a moment, and until somebody ends them.
+SUMS = ("bench", "allreduce", "--bytes", "4,100000", "--iterations", "20", "--check")
+LONG = ("bench", "allreduce", *SHORT_THEN_LONG)
 ALONE = "INFOLD_XDP_TEST_ALONE"  # set once this process has a mount namespace of its own
 # Messages of a kernel or a container on which these tests cannot run.
-LACKS = ("the kernel refuses", "is missing: apt-get", "that needs root", "no packet program",
-         "needs Linux", "it lacks CAP", "needs CAP_BPF")
+LACKS = (
+    "the kernel refuses",
+    "is missing: apt-get",
+    "that needs root",
+    "no packet program",
+    "needs Linux",
+    "it lacks CAP",
+    "needs CAP_BPF",
+)
 
 
 class Unavailable(Exception):
@@ -32,8 +42,8 @@ class Unavailable(Exception):
 
 
 def be_alone():
-    """Continues in a mount namespace of its own. Names of network namespaces, and pins of packet
-    programs, are this test's there."""
+    """Continues in a mount namespace of its own, in which the names of network namespaces and the
+    pins of packet programs are this test's own."""
     if os.environ.get(ALONE):
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
         os.mkdir("/run/lock")
@@ -54,8 +64,10 @@ def run(*words, status=0):
     result = subprocess.run(words, check=False, capture_output=True, text=True, timeout=PATIENCE)
     if any(text in result.stderr for text in LACKS):
         raise Unavailable(result.stderr.strip().splitlines()[0])
-    expect(status is None or result.returncode == status,
-           f"{words}: {result.returncode}: {result.stdout}{result.stderr}")
+    expect(
+        status is None or result.returncode == status,
+        f"{words}: {result.returncode}: {result.stdout}{result.stderr}",
+    )
     return result.stdout + result.stderr
 
 
@@ -64,8 +76,8 @@ def space_of(node):
 
 
 def at(node, *words, status=0):
-    """The output of a command in the namespace of a rank or of the switch. Unlike `ip netns exec`,
-    this keeps the mounts, and with them the pins."""
+    """Returns the output of a command in the namespace of a rank or of the switch. Unlike `ip netns
+    exec`, this keeps the mounts, and with them the pins."""
     return run("nsenter", space_of(node), *words, status=status)
 
 
@@ -75,7 +87,7 @@ def ports(world):
 
 @contextlib.contextmanager
 def network(world, *words, rate="none"):
-    """Ranks 0 to world - 1 around a switch. Each adds up its own checksums."""
+    """Makes ranks 0 to world - 1 around a switch. Each adds up its own checksums."""
     lab = [sys.executable, str(LAB_FOLDER / "lab.py")]
     run(*lab, "up", "--name", NAME, "--world", str(world), "--rate", rate, *words)
     try:
@@ -89,13 +101,26 @@ def network(world, *words, rate="none"):
 def lose(node, device, way, loss):
     """Loses this share of the packets that arrive at, or leave, a device of a lab with a clsact."""
     with tempfile.TemporaryDirectory() as folder:
-        at(node, "tc", "filter", "add", "dev", device, way, "bpf", "direct-action", "object-file",
-           str(compile_loss(loss, folder)), "section", "classifier")
+        at(
+            node,
+            "tc",
+            "filter",
+            "add",
+            "dev",
+            device,
+            way,
+            "bpf",
+            "direct-action",
+            "object-file",
+            str(compile_loss(loss, folder)),
+            "section",
+            "classifier",
+        )
 
 
 def lose_uphill(world, loss):
-    """The lab loses packets after a switch's port, and the packet program comes before that point.
-    So ranks also lose packets that they send."""
+    """Lets ranks lose packets that they send as well. The lab loses packets after a switch's port,
+    and the packet program comes before that point."""
     for rank in range(world):
         lose(rank, "eth0", "egress", loss)
 
@@ -131,7 +156,8 @@ print(json.dumps([name_of(number) for number in found]))
 
 
 def attached(device):
-    """Names of the programs at a port of the switch: of packets, then of its ingress."""
+    """Returns the names of the programs at a port of the switch: of packets, then of its
+    ingress."""
     return json.loads(at("switch", sys.executable, "-c", ATTACHED, device))
 
 
@@ -146,9 +172,19 @@ class Network(Job):
         return self.start(space_of(node), self.infold, *words)
 
     def start_xdp(self, devices, *words, listen=SWITCH):
-        """A switch that has started, and its first output."""
-        switch = self.at("switch", "switch", "--plane", "xdp", "--dev", devices, "--listen", listen,
-                         "--json", *words)
+        """Starts a switch, and returns it with its first output."""
+        switch = self.at(
+            "switch",
+            "switch",
+            "--plane",
+            "xdp",
+            "--dev",
+            devices,
+            "--listen",
+            listen,
+            "--json",
+            *words,
+        )
         line = switch.stdout.readline()
         if not line:
             _, said = outcome(switch)
@@ -158,8 +194,12 @@ class Network(Job):
         return switch, json.loads(line)
 
     def start_ranks(self, world, *words, switch=SWITCH, first=0):
-        return [self.at(first + rank, *words, "--switch", switch, "--rank", str(rank), "--world",
-                        str(world)) for rank in range(world)]
+        return [
+            self.at(
+                first + rank, *words, "--switch", switch, "--rank", str(rank), "--world", str(world)
+            )
+            for rank in range(world)
+        ]
 
 
 def stop(switch):

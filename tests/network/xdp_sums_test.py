@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Workers sum through a switch in the kernel, as real processes over real interfaces. The tests
-have every collective, type, operation and wire format, small and large packets, losses, a stripe
-with a switch in user space, and other traffic beside a job.
+"""Sums through a switch in the kernel, with workers that are real processes over real interfaces.
+The tests have every collective, type, operation and wire format, small and large packets, losses, a
+stripe with a switch in user space, and other traffic beside a job.
 
 Usage: xdp_sums_test.py INFOLD [TEST ...]
 Needs root. Without packet programs or namespaces it ends with status 77 and the reason.
@@ -15,16 +15,36 @@ import sys
 
 import metrics
 from processes import PATIENCE, SHORT_THEN_LONG, expect, outcome, wait_for_sums
-from xdp_network import (SWITCH, SWITCH6, Network, at, be_alone, expect_all_well, lose_uphill,
-                         network, ports, run_all, space_of, stop)
+from xdp_network import (
+    SWITCH,
+    SWITCH6,
+    Network,
+    at,
+    be_alone,
+    expect_all_well,
+    lose_uphill,
+    network,
+    ports,
+    run_all,
+    space_of,
+    stop,
+)
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 # Sizes around those of blocks and chunks, for both packet sizes.
 SIZES = ("--elements", "0,1,33,353,1500")
-# Workers here have one number at all aggregators, so these must not be counted.
-NEVER = ("dropped_checksum", "dropped_broken", "dropped_unsummed", "dropped_unsendable",
-         "dropped_bad_worker", "dropped_wrong_source", "dropped_bad_slot", "dropped_limits",
-         "dropped_malformed")
+# Workers here have the same number at all aggregators, so none of these may be counted.
+NEVER = (
+    "dropped_checksum",
+    "dropped_broken",
+    "dropped_unsummed",
+    "dropped_unsendable",
+    "dropped_bad_worker",
+    "dropped_wrong_source",
+    "dropped_bad_slot",
+    "dropped_limits",
+    "dropped_malformed",
+)
 
 
 def verifies(job, world, *words, devices=None, listen=SWITCH, native=True):
@@ -50,10 +70,12 @@ def ipv6_works_as_well(binary):
 
 
 def eight_workers_lose_one_packet_in_a_hundred(binary):
-    """Loss on every link, in each direction."""
+    """Every link loses packets, in each direction."""
     for mtu in (1500, 3500):
-        with network(8, "--loss", "0.01", "--mtu", str(mtu), rate="100mbit"), \
-                Network(binary) as job:
+        with (
+            network(8, "--loss", "0.01", "--mtu", str(mtu), rate="100mbit"),
+            Network(binary) as job,
+        ):
             lose_uphill(8, 0.01)
             counted = verifies(job, 8)
             expect(counted["replayed"] > 0 and counted["answered_pending"] > 0, counted)
@@ -61,13 +83,27 @@ def eight_workers_lose_one_packet_in_a_hundred(binary):
 
 def losses_change_no_large_sum(binary):
     for mtu in (1500, 3498):
-        with network(4, "--loss", "0.01", "--mtu", str(mtu), rate="200mbit"), \
-                Network(binary) as job:
+        with (
+            network(4, "--loss", "0.01", "--mtu", str(mtu), rate="200mbit"),
+            Network(binary) as job,
+        ):
             lose_uphill(4, 0.01)
             switch, _ = job.start_xdp(ports(4))
             for wire in ("bfp32", "bfp16", "bfp8", "native"):
-                expect_all_well(job.start_ranks(4, "bench", "allreduce", "--bytes", "4,2000000",
-                                                "--iterations", "5", "--wire", wire, "--check"))
+                expect_all_well(
+                    job.start_ranks(
+                        4,
+                        "bench",
+                        "allreduce",
+                        "--bytes",
+                        "4,2000000",
+                        "--iterations",
+                        "5",
+                        "--wire",
+                        wire,
+                        "--check",
+                    )
+                )
             stop(switch)
 
 
@@ -75,14 +111,27 @@ def zeros_are_left_out(binary):
     with network(3), Network(binary) as job:
         switch, _ = job.start_xdp(ports(3))
         for layout in ("blocks", "rows"):
-            expect_all_well(job.start_ranks(3, "bench", "allreduce", "--bytes", "4,66000,8000000",
-                                            "--iterations", "3", "--layout", layout, "--zeros",
-                                            "0.95", "--check"))
+            expect_all_well(
+                job.start_ranks(
+                    3,
+                    "bench",
+                    "allreduce",
+                    "--bytes",
+                    "4,66000,8000000",
+                    "--iterations",
+                    "3",
+                    "--layout",
+                    layout,
+                    "--zeros",
+                    "0.95",
+                    "--check",
+                )
+            )
         stop(switch)
 
 
 def the_generic_mode_sums_at_a_bridge(binary):
-    """An interface without native mode, which hands on packets that other interfaces have
+    """Uses an interface without native mode, which passes on packets that other interfaces have
     received."""
     with network(3, rate="1gbit"), Network(binary) as job:
         verifies(job, 3, devices="br0", native=False)
@@ -106,19 +155,31 @@ def a_hosts_leaf_sends_exact_sums(binary):
     """Ranks 0 and 1 share a host's memory. Packets of that host are wider than those of rank 2."""
     with network(2), Network(binary) as job:
         switch, _ = job.start_xdp(ports(2))
-        ranks = [job.at(node, "verify", *SIZES, "--shared-memory", "always", "--switch", SWITCH,
-                        "--rank", str(rank), "--world", "3")
-                 for rank, node in enumerate((0, 0, 1))]
+        ranks = [
+            job.at(
+                node,
+                "verify",
+                *SIZES,
+                "--shared-memory",
+                "always",
+                "--switch",
+                SWITCH,
+                "--rank",
+                str(rank),
+                "--world",
+                "3",
+            )
+            for rank, node in enumerate((0, 0, 1))
+        ]
         ends = [outcome(rank) for rank in ranks]
         expect(all(status == 0 for status, _ in ends), ends)
         counted, _ = stop(switch)
-        # Two workers: one contribution waits, the other completes.
+        # One of the two workers' contributions waits, and the other completes the chunk.
         expect(counted["contributed"] == counted["completed"] > 1000, counted)
 
 
 def two_jobs_do_not_meet(binary):
-    """Each job on two of the interfaces, with sums of its own, again and again in the same
-    slots."""
+    """Each job has two of the interfaces and sums of its own, again and again in the same slots."""
     with network(4), Network(binary) as job:
         switch, _ = job.start_xdp(ports(4), "--slots", "1024")
         for turn in range(3):
@@ -137,21 +198,25 @@ udp = socket.socket(type=socket.SOCK_DGRAM)
 udp.bind(("10.77.0.254", 7801))
 def by_tcp():
     while True:
-        peer, _ = tcp.accept()
-        while data := peer.recv(1 << 16):
-            peer.sendall(data)
-        peer.close()
+        client, _ = tcp.accept()
+        while data := client.recv(1 << 16):
+            client.sendall(data)
+        client.close()
 threading.Thread(target=by_tcp, daemon=True).start()
 print("ready", flush=True)
 while True:
-    data, peer = udp.recvfrom(1 << 16)
-    udp.sendto(data, peer)
+    data, client = udp.recvfrom(1 << 16)
+    udp.sendto(data, client)
 """
 # The metrics of a page, and packets that no rank of a job sends.
-SCRAPE = ("import urllib.request; "
-          "print(urllib.request.urlopen('http://127.0.0.1:{}/metrics').read().decode(), end='')")
-SEND = ("import sys; sys.path.insert(0, '{}'); import metrics; "
-        "metrics.send(metrics.strangers()[0], ('{}', {}))")
+SCRAPE = (
+    "import urllib.request; "
+    "print(urllib.request.urlopen('http://127.0.0.1:{}/metrics').read().decode(), end='')"
+)
+SEND = (
+    "import sys; sys.path.insert(0, '{}'); import metrics; "
+    "metrics.send(metrics.strangers()[0], ('{}', {}))"
+)
 # Runs at a rank: checks that all bytes come back, from the switch and from another rank.
 TALK = r"""
 import os, socket, struct, sys
@@ -200,22 +265,32 @@ print("all came back")
 
 
 def both_planes_count_alike(binary):
-    """The same packets under the same names, while a job sums at each switch."""
+    """The planes count the same packets under the same names, while a job sums at each switch."""
     with network(3), Network(binary) as job:
-        user = job.at("switch", "switch", "--listen", "10.77.0.254:7701", "--metrics",
-                      "127.0.0.1:7791", "--json")
+        user = job.at(
+            "switch",
+            "switch",
+            "--listen",
+            "10.77.0.254:7701",
+            "--metrics",
+            "127.0.0.1:7791",
+            "--json",
+        )
         expect("listening" in user.stdout.readline(), "the switch in user space does not start")
         kernel, _ = job.start_xdp(ports(3), "--metrics", "127.0.0.1:7790")
         words = ("bench", "allreduce", *SHORT_THEN_LONG)
         ranks = [job.start_ranks(2, *words, switch=f"10.77.0.254:{port}") for port in (7700, 7701)]
         found, ends = {}, {}
-        for switch, (first, _), port, page in ((kernel, ranks[0], 7700, 7790),
-                                               (user, ranks[1], 7701, 7791)):
+        for switch, (first, _), port, page in (
+            (kernel, ranks[0], 7700, 7790),
+            (user, ranks[1], 7701, 7791),
+        ):
             scrape = functools.partial(at, "switch", sys.executable, "-c", SCRAPE.format(page))
             wait_for_sums(first)
             packets, counted = metrics.strangers()
-            counted["answered_probe"] += metrics.by_verdict(
-                metrics.parse(scrape()))["answered_probe"]
+            counted["answered_probe"] += metrics.by_verdict(metrics.parse(scrape()))[
+                "answered_probe"
+            ]
             at(2, sys.executable, "-c", SEND.format(FOLDER, "10.77.0.254", port))
             samples = metrics.expect_counted(scrape, counted)
             expect(list(metrics.jobs(samples).values()) == [(2, 2, 512)], samples)
@@ -246,8 +321,9 @@ def other_traffic_crosses_unharmed(binary):
         switch, _ = job.start_xdp(ports(3))
         echo = job.start(space_of("switch"), sys.executable, "-c", ECHO)
         expect(echo.stdout.readline() == "ready\n", "nobody echoes")
-        ranks = job.start_ranks(3, "bench", "allreduce", "--bytes", "400000", "--iterations", "400",
-                                "--check")
+        ranks = job.start_ranks(
+            3, "bench", "allreduce", "--bytes", "400000", "--iterations", "400", "--check"
+        )
         for rank in range(3):
             said = at(rank, sys.executable, "-c", TALK, f"10.77.0.{(rank + 1) % 3 + 1}")
             expect("all came back" in said, said)
@@ -268,12 +344,14 @@ def checksums_left_to_a_card_are_named(binary):
         expect(status == 1 and "10.77.0.254" in said, said)
         outcome(ranks[0])
         counted, heard = stop(switch)
-        expect(counted["dropped_unsummed"] > 0 and "ethtool -K INTERFACE tx off" in heard,
-               (counted, heard))
+        expect(
+            counted["dropped_unsummed"] > 0 and "ethtool -K INTERFACE tx off" in heard,
+            (counted, heard),
+        )
 
 
 def datagrams_received(rank):
-    """Counted at the sockets of a rank's host. A train counts as one."""
+    """Returns the number that the sockets of a rank's host have received. A train counts as one."""
     lines = at(rank, "cat", "/proc/net/snmp").splitlines()
     names, values = (line.split() for line in lines if line.startswith("Udp:"))
     return int(values[names.index("InDatagrams")])
@@ -287,8 +365,11 @@ def results_arrive_in_trains(binary):
             at("switch", "ethtool", "-K", f"port{rank}", "tso", "off")
         switch, _ = job.start_xdp(ports(3))
         before = [datagrams_received(rank) for rank in range(3)]
-        expect_all_well(job.start_ranks(3, "bench", "allreduce", "--bytes", "4000000",
-                                        "--iterations", "20", "--check"))
+        expect_all_well(
+            job.start_ranks(
+                3, "bench", "allreduce", "--bytes", "4000000", "--iterations", "20", "--check"
+            )
+        )
         received = [datagrams_received(rank) - before[rank] for rank in range(3)]
         counted, _ = stop(switch)
         expect(all(4 * count < counted["completed"] for count in received), (received, counted))
@@ -309,10 +390,21 @@ def an_interface_that_is_left_out_is_named(binary):
 
 if __name__ == "__main__":
     be_alone()
-    sys.exit(run_all(every_call_has_the_right_bits, ipv6_works_as_well,
-                     the_generic_mode_sums_at_a_bridge,
-                     a_stripe_over_both_planes_has_the_right_bits, a_hosts_leaf_sends_exact_sums,
-                     zeros_are_left_out, two_jobs_do_not_meet, both_planes_count_alike,
-                     results_arrive_in_trains, other_traffic_crosses_unharmed,
-                     an_interface_that_is_left_out_is_named, checksums_left_to_a_card_are_named,
-                     losses_change_no_large_sum, eight_workers_lose_one_packet_in_a_hundred))
+    sys.exit(
+        run_all(
+            every_call_has_the_right_bits,
+            ipv6_works_as_well,
+            the_generic_mode_sums_at_a_bridge,
+            a_stripe_over_both_planes_has_the_right_bits,
+            a_hosts_leaf_sends_exact_sums,
+            zeros_are_left_out,
+            two_jobs_do_not_meet,
+            both_planes_count_alike,
+            results_arrive_in_trains,
+            other_traffic_crosses_unharmed,
+            an_interface_that_is_left_out_is_named,
+            checksums_left_to_a_card_are_named,
+            losses_change_no_large_sum,
+            eight_workers_lose_one_packet_in_a_hundred,
+        )
+    )

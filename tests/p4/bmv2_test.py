@@ -32,7 +32,8 @@ from job import JOBS, Job
 SCENARIOS = 20
 WORKER_SIDE, HOST_SIDE = 1, 2  # ports
 ANSWER_S = 2
-# A drop counts as one of these: the host has it, no table knows its round, or the parser.
+# A drop counts as one of these: the host has the packet, no table knows its round, or the parser
+# drops it.
 DROPPED_AS = TO_HOST, NONE, STALE_ROUND, MALFORMED
 
 
@@ -42,8 +43,9 @@ class Port:
     def __init__(self, number):
         self.inner = f"inner{number}"
         outer = f"outer{number}"
-        subprocess.run(["ip", "link", "add", outer, "type", "veth", "peer", "name", self.inner],
-                       check=True)
+        subprocess.run(
+            ["ip", "link", "add", outer, "type", "veth", "peer", "name", self.inner], check=True
+        )
         for device in (outer, self.inner):
             path = pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6")
             path.write_text("1", encoding="ascii")
@@ -69,10 +71,10 @@ class Replay:
     def __init__(self, switch, workers, host):
         self.switch, self.workers, self.host = switch, workers, host
         self.job, self.jobs, self.packets = None, 0, 0
-        switch.tables["Sum.admission.addresses"].add([number(frames.HOST_IP), frames.HOST_PORT],
-                                                     "take")
-        switch.tables["Sum.forward.stations"].add([number(frames.HOST_MAC)], "to_port",
-                                                  [HOST_SIDE])
+        switch.tables["Sum.admission.addresses"].add(
+            [number(frames.HOST_IP), frames.HOST_PORT], "take"
+        )
+        switch.tables["Sum.forward.stations"].add([number(frames.HOST_MAC)], "to_port", [HOST_SIDE])
 
     def start_job(self, numbers):
         place = self.jobs % JOBS
@@ -83,42 +85,53 @@ class Replay:
         self.jobs += 1
 
     def counters(self, verdict):
-        """A packet that is dropped for several reasons counts as any."""
+        """Counts what a packet may count as, which is any reason if there are several to drop
+        it."""
         watched = DROPPED_AS if verdict in DROPPED else (verdict,)
         return collections.Counter({each: self.switch.count_of(each) for each in watched})
 
     def outcome(self, frame, verdict, answers):
-        """Waits for as many answers, for a count, and for the frame at the host if that says so."""
+        """Waits for that many answers, for a count, and for the frame at the host if the count says
+        so."""
         before, late = self.counters(verdict), self.workers.received() + self.host.received()
         if late:
             raise AssertionError(f"after {self.packets} packets: unwanted frames {late}")
         self.workers.send(frame)
         found, at_host, counted = [], [], before - before
         deadline = time.monotonic() + ANSWER_S
-        while time.monotonic() < deadline and (not counted or len(found) < answers or
-                                               len(at_host) < counted[TO_HOST] + counted[NONE]):
+        while time.monotonic() < deadline and (
+            not counted or len(found) < answers or len(at_host) < counted[TO_HOST] + counted[NONE]
+        ):
             found += self.workers.received()
             at_host += self.host.received()
             counted = self.counters(verdict) - before
         return found, at_host, counted
 
     def deliver(self, side, datagram, verdict, sent):
-        """Raises AssertionError at the first difference."""
+        """Delivers a packet. Raises AssertionError at the first difference."""
         worker = frames.worker_of(datagram, len(self.job.ranks))
         source = frames.ip_of(worker) if side == "worker" else frames.ELSEWHERE
         frame = frames.make_frame(swapped(datagram), worker, source)
         expected, wanted, for_host = self.job.expected(datagram, verdict, sent)
-        answers, at_host, counted = self.outcome(frame, TO_HOST if for_host else wanted,
-                                                 len(expected))
+        answers, at_host, counted = self.outcome(
+            frame, TO_HOST if for_host else wanted, len(expected)
+        )
         self.packets += 1
-        found = sorted((WORKER_SIDE, ip, port, swapped(answer)) for ip, port, answer in
-                       map(frames.read_frame, answers))
-        if found != expected or counted.total() != 1 or \
-                len(at_host) != counted[TO_HOST] + counted[NONE] or \
-                any(not frames.is_alike(each, frame) for each in at_host):
-            raise AssertionError(f"after {self.packets} packets: {datagram.hex()}\n  verdict "
-                                 f"{verdict}\n  wanted {expected}\n  got {found}, {len(at_host)} "
-                                 f"at the host, counted {counted}")
+        found = sorted(
+            (WORKER_SIDE, ip, port, swapped(answer))
+            for ip, port, answer in map(frames.read_frame, answers)
+        )
+        if (
+            found != expected
+            or counted.total() != 1
+            or len(at_host) != counted[TO_HOST] + counted[NONE]
+            or any(not frames.is_alike(each, frame) for each in at_host)
+        ):
+            raise AssertionError(
+                f"after {self.packets} packets: {datagram.hex()}\n  verdict "
+                f"{verdict}\n  wanted {expected}\n  got {found}, {len(at_host)} "
+                f"at the host, counted {counted}"
+            )
         if verdict == frames.JOB_ENDED and frames.kind_of(datagram) == frames.ABORT:
             self.job.write_senders(has_ended=1)
 
@@ -131,7 +144,7 @@ class Replay:
 
 
 def send_frames_that_are_too_short(replay):
-    """Nothing is summed of them: what the frame does not have would be another packet's."""
+    """Nothing of them may be summed: what the frame does not have would be another packet's."""
     cases.start_with_a_skip(replay, 24)
     for missing in (2, 3, 40):
         frame = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))[:-missing]
@@ -145,7 +158,7 @@ def send_frames_that_are_too_short(replay):
 
 
 def send_other_traffic(replay):
-    """An empty datagram of another service passes as it is."""
+    """An empty datagram of another service passes unchanged."""
     udp = struct.pack(">HHHH", 1, 2, 8, 0)
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 28, 0, 0x4000, 64, 17, 0) + bytes((10, 9, 9, 9)) * 2
     frame = frames.HOST_MAC + frames.mac_of(0) + b"\x08\x00" + ip + udp
@@ -155,12 +168,23 @@ def send_other_traffic(replay):
 
 
 def replayed(lines, ports, *definitions):
-    """How many packets the program with these definitions answers as it should."""
+    """Returns how many packets the program with these definitions answers as it should."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "infold.json"
-        subprocess.run(["p4c-bm2-ss", "--Wdisable", *definitions, "-I", "p4",
-                        "p4/targets/v1model/infold.p4", "-o", str(program)], cwd=frames.ROOT,
-                       check=True)
+        subprocess.run(
+            [
+                "p4c-bm2-ss",
+                "--Wdisable",
+                *definitions,
+                "-I",
+                "planes/p4/pipeline",
+                "planes/p4/pipeline/targets/v1model/infold.p4",
+                "-o",
+                str(program),
+            ],
+            cwd=frames.ROOT,
+            check=True,
+        )
         switch = Bmv2(program, ports)
         try:
             replay = Replay(switch, *ports)
@@ -180,14 +204,16 @@ def main():
     if os.geteuid() != 0:
         frames.skip("a switch with ports of its own needs root")
     if "INFOLD_P4_INSIDE" not in os.environ:
-        os.execvpe("unshare", ["unshare", "--net", sys.executable, *sys.argv],
-                   os.environ | {"INFOLD_P4_INSIDE": "1"})
+        os.execvpe(
+            "unshare",
+            ["unshare", "--net", sys.executable, *sys.argv],
+            os.environ | {"INFOLD_P4_INSIDE": "1"},
+        )
     lines = frames.printed(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else SCENARIOS)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     ports = [Port(1), Port(2)]
     print(f"{replayed(lines, ports)} packets, all answered alike")
-    frames.expect_difference(
-        lambda: replayed(lines, ports, "-DINFOLD_CANARY_WITHOUT_ROUND_CHECK"))
+    frames.expect_difference(lambda: replayed(lines, ports, "-DINFOLD_CANARY_WITHOUT_ROUND_CHECK"))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lets ranks join `infold switch --plane p4`, which controls BMv2 in a lab whose links lose and
+"""Lets ranks join `infold switch --plane p4`, which programs BMv2 in a lab whose links lose and
 reorder packets: all results must have the bits of the reference. Two jobs run at once. Calls that
 differ end their job. A job whose rank is killed ends for the other one, and the device forgets it.
-PyTorch trains the model that it trains with a switch in user space, where the environment of the
-Python tests is. Then the controller is killed, and a new one takes over.
+Where the environment of the Python tests exists, PyTorch must train the same model as with a switch
+in user space. Then the controller is killed, and a new one takes over.
 
 Usage: controller_test.py INFOLD
 
@@ -24,8 +24,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lab"))
-import network  # noqa: E402
-import p4_device  # noqa: E402
+import network
+import p4_device
 
 PYTHON = ROOT / "build" / "python" / "venv" / "bin" / "python"
 SKIPPED = 77
@@ -49,12 +49,13 @@ def check(condition, text):
 
 
 def print_entries():
-    """Runs in the device's namespace: how many entries each of the jobs' tables has, and how many
-    groups there are."""
+    """Prints how many entries each of the jobs' tables has, and how many groups there are. Runs in
+    the device's namespace."""
     from bm_runtime.simple_pre_lag import SimplePreLAG
     from bm_runtime.standard import Standard
     from thrift.protocol import TBinaryProtocol, TMultiplexedProtocol
     from thrift.transport import TSocket, TTransport
+
     transport = TTransport.TBufferedTransport(TSocket.TSocket("127.0.0.1", THRIFT_PORT))
     transport.open()
     inner = TBinaryProtocol.TBinaryProtocol(transport)
@@ -86,16 +87,32 @@ class Lab:
 
     def start(self, node, *words, program=None, **variables):
         command = ["ip", "netns", "exec", self.lab.namespace(node), program or self.infold, *words]
-        process = subprocess.Popen(command, text=True, env=ALONE | variables,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            command,
+            text=True,
+            env=ALONE | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.processes.append(process)
         return process
 
     def start_switch(self):
-        switch = self.start(network.SWITCH, "switch", "--plane", "p4", "--listen",
-                            f"{network.address(network.SWITCH)}:7700", "--p4runtime",
-                            p4_device.P4RUNTIME, "--program", self.folder, "--ports",
-                            ",".join(str(port + 1) for port in range(WORLD + 1)), "--json")
+        switch = self.start(
+            network.SWITCH,
+            "switch",
+            "--plane",
+            "p4",
+            "--listen",
+            f"{network.address(network.SWITCH)}:7700",
+            "--p4runtime",
+            p4_device.P4RUNTIME,
+            "--program",
+            self.folder,
+            "--ports",
+            ",".join(str(port + 1) for port in range(WORLD + 1)),
+            "--json",
+        )
         said = switch.stdout.readline()
         check("listening" in said, f"no switch: {said}{switch.poll()}")
         return switch
@@ -104,21 +121,45 @@ class Lab:
         return [self.start_rank(rank, nodes, *words) for rank in range(len(nodes))]
 
     def start_rank(self, rank, nodes, *words):
-        return self.start(nodes[rank], *words, "--switch",
-                          f"{network.address(network.SWITCH)}:7700", "--rank", str(rank),
-                          "--world", str(len(nodes)), "--job", f"from-{nodes[0]}")
+        return self.start(
+            nodes[rank],
+            *words,
+            "--switch",
+            f"{network.address(network.SWITCH)}:7700",
+            "--rank",
+            str(rank),
+            "--world",
+            str(len(nodes)),
+            "--job",
+            f"from-{nodes[0]}",
+        )
 
     def entries(self):
         said = subprocess.run(
-            ["ip", "netns", "exec", self.lab.namespace(network.SWITCH), sys.executable, __file__,
-             "--entries"], check=True, stdout=subprocess.PIPE, text=True, timeout=SECONDS).stdout
+            [
+                "ip",
+                "netns",
+                "exec",
+                self.lab.namespace(network.SWITCH),
+                sys.executable,
+                __file__,
+                "--entries",
+            ],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+        ).stdout
         return json.loads(said)
 
     def show_faults(self):
         """The links must have lost and reordered packets, or the test shows less than it says."""
         links = list(self.lab.links(self.lab.options()))
-        counts = {f"{name} {way}": sum(link[name] for link in links if link["direction"] == way)
-                  for name in ("packets", "held") for way in ("up", "down")}
+        counts = {
+            f"{name} {way}": sum(link[name] for link in links if link["direction"] == way)
+            for name in ("packets", "held")
+            for way in ("up", "down")
+        }
         counts["lost"] = sum(link["lost"] for link in links)
         check(all(counts.values()), counts)
         print(counts, flush=True)
@@ -155,17 +196,41 @@ def nothing_is_left(lab):
 def calls_that_differ_end_the_job_of_all(lab):
     """One rank sums another size. Two of the others would complete the chunk without it."""
     for _ in range(3):
-        ranks = [lab.start_rank(rank, [0, 1, 2], "bench", "allreduce", "--bytes", size, "--dtype",
-                                "i32", "--iterations", "1000000", "--deadline", "120")
-                 for rank, size in enumerate(("3KB", "4KB", "3KB"))]
+        ranks = [
+            lab.start_rank(
+                rank,
+                [0, 1, 2],
+                "bench",
+                "allreduce",
+                "--bytes",
+                size,
+                "--dtype",
+                "i32",
+                "--iterations",
+                "1000000",
+                "--deadline",
+                "120",
+            )
+            for rank, size in enumerate(("3KB", "4KB", "3KB"))
+        ]
         for rank in ranks:
             said = ended(rank, 1)
             check("1000 elements" in said and "750 elements" in said, said)
 
 
 def a_killed_rank_ends_its_job_alone(lab):
-    calls = ("bench", "allreduce", "--bytes", "4KB", "--dtype", "i32", "--iterations", "1000000",
-             "--deadline", "120")
+    calls = (
+        "bench",
+        "allreduce",
+        "--bytes",
+        "4KB",
+        "--dtype",
+        "i32",
+        "--iterations",
+        "1000000",
+        "--deadline",
+        "120",
+    )
     job = lab.start_ranks([0, 1], *calls)
     other = lab.start_ranks([2, 3], *VERIFY)
     deadline = time.monotonic() + SECONDS
@@ -180,12 +245,22 @@ def a_killed_rank_ends_its_job_alone(lab):
 
 
 def trained(lab, port):
-    """The digests of the ranks' models."""
-    ranks = [lab.start(rank, "tests/p4/train.py", program=PYTHON, RANK=str(rank), WORLD_SIZE="3",
-                       MASTER_ADDR=network.address(0), MASTER_PORT=str(29500 + port % 100),
-                       GLOO_SOCKET_IFNAME="eth0", INFOLD_WIRE="digits",
-                       INFOLD_SWITCHES=f"{network.address(network.SWITCH)}:{port}")
-             for rank in range(3)]
+    """Returns the digests of the ranks' models."""
+    ranks = [
+        lab.start(
+            rank,
+            "tests/p4/train.py",
+            program=PYTHON,
+            RANK=str(rank),
+            WORLD_SIZE="3",
+            MASTER_ADDR=network.address(0),
+            MASTER_PORT=str(29500 + port % 100),
+            GLOO_SOCKET_IFNAME="eth0",
+            INFOLD_WIRE="digits",
+            INFOLD_SWITCHES=f"{network.address(network.SWITCH)}:{port}",
+        )
+        for rank in range(3)
+    ]
     return {ended(rank).split()[0] for rank in ranks}
 
 
@@ -193,7 +268,7 @@ def pytorch_trains_through_it(lab):
     if not PYTHON.exists():
         print("no environment of the Python tests: PyTorch is left out")
         return
-    # The pipeline forwards what is not for its own port.
+    # The pipeline forwards packets that are not for its own port.
     address = f"{network.address(network.SWITCH)}:7801"
     other = lab.start(network.SWITCH, "switch", "--listen", address)
     other.stdout.readline()
@@ -227,20 +302,37 @@ def main():
     if os.geteuid() != 0:
         skip("a lab needs root")
     try:
-        import bm_runtime  # noqa: F401
-        import thrift  # noqa: F401
+        import bm_runtime  # noqa: F401  is it installed?
+        import thrift  # noqa: F401  is it installed?
     except ImportError as missing:
         skip(f"no module {missing.name} of BMv2")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["p4c-bm2-ss", "--Wdisable", "-I", "p4",
-                        "--p4runtime-files", f"{folder}/infold.p4info.bin",
-                        "-o", f"{folder}/infold.json", "p4/targets/v1model/infold.p4"], cwd=ROOT,
-                       check=True)
+        subprocess.run(
+            [
+                "p4c-bm2-ss",
+                "--Wdisable",
+                "-I",
+                "planes/p4/pipeline",
+                "--p4runtime-files",
+                f"{folder}/infold.p4info.bin",
+                "-o",
+                f"{folder}/infold.json",
+                "planes/p4/pipeline/targets/v1model/infold.p4",
+            ],
+            cwd=ROOT,
+            check=True,
+        )
         with Lab(sys.argv[1], folder) as lab:
             switch = lab.start_switch()
-            for test in (results_are_those_of_the_reference, two_jobs_run_at_once, nothing_is_left,
-                         calls_that_differ_end_the_job_of_all, nothing_is_left,
-                         a_killed_rank_ends_its_job_alone, pytorch_trains_through_it):
+            for test in (
+                results_are_those_of_the_reference,
+                two_jobs_run_at_once,
+                nothing_is_left,
+                calls_that_differ_end_the_job_of_all,
+                nothing_is_left,
+                a_killed_rank_ends_its_job_alone,
+                pytorch_trains_through_it,
+            ):
                 test(lab)
                 print(f"{test.__name__}: ok", flush=True)
             a_new_controller_takes_over(lab, switch)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of infold_p4_packets as frames, and answers as they must be, for the tests of both
-targets.
+"""Turns the packets of infold_p4_packets into frames, and says what answers must be, for the tests
+of both targets.
 """
 
 import pathlib
@@ -19,9 +19,16 @@ HEADER_BYTES = 32
 UDP_AND_HEADER_BYTES = 40
 UDP_CHECKSUM = slice(40, 42)
 DATAGRAM_AT, ELEMENTS_AT = 42, 74
-# As core::Verdict and p4/types.p4 number them.
-CONTRIBUTED, COMPLETED, REPLAYED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB = \
-    0, 1, 2, 6, 7, 8, 9
+# The numbers of verdicts in core::Verdict and planes/p4/pipeline/types.p4.
+CONTRIBUTED, COMPLETED, REPLAYED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB = (
+    0,
+    1,
+    2,
+    6,
+    7,
+    8,
+    9,
+)
 STALE_ROUND, PASSES_AGAIN, ADMITTED, NONE, TO_HOST = 16, 251, 253, 254, 255
 DROPPED = range(MALFORMED, 20)
 
@@ -40,12 +47,12 @@ def number(data):
 
 
 def swapped(datagram):
-    """The program's elements are big-endian. A worker's are not."""
+    """Swaps the bytes of elements: the program's elements are big-endian, a worker's are not."""
     if kind_of(datagram) not in (ADD, RESULT):
         return datagram
     words = range(HEADER_BYTES, len(datagram) - 3, 4)
-    body = b"".join(datagram[at:at + 4][::-1] for at in words)
-    return datagram[:HEADER_BYTES] + body + datagram[HEADER_BYTES + len(body):]
+    body = b"".join(datagram[at : at + 4][::-1] for at in words)
+    return datagram[:HEADER_BYTES] + body + datagram[HEADER_BYTES + len(body) :]
 
 
 def mac_of(worker):
@@ -61,7 +68,7 @@ def port_of(worker):
 
 
 def digest_of(rank):
-    """R-015."""
+    """Returns a rank's digest by R-015."""
     h = (rank + 1) * 0x9E3779B1 & 0xFFFFFFFF
     h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
     h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
@@ -88,22 +95,39 @@ def make_frame(datagram, worker, source):
 
 
 def read_frame(frame):
-    """Address, port and datagram of an answer. Its checksums must be right."""
+    """Returns address, port and datagram of an answer. Its checksums must be right."""
     ip, size = frame[14:34], struct.unpack(">H", frame[38:40])[0]
-    udp = frame[34:34 + size]
+    udp = frame[34 : 34 + size]
     if checksum_of(ip) or udp_sum(ip[12:20], udp) or udp[6:8] == bytes(2):
         raise AssertionError(f"wrong checksum: {frame.hex()}")
     return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
 
 
 def packet(kind, *elements):
-    """Of the first rank of a job. Elements of i32, as the pipeline has them."""
-    return struct.pack(f">BBBBHHIIHBBIHHI{len(elements)}I", 0xF1, 0x10 | kind, 0, 0, 7, 0, 1, 1,
-                       len(elements), 2, 0, 0, 1, 1, digest_of(0), *elements)
+    """Returns a packet of a job's first rank. Its elements are i32, as the pipeline has them."""
+    return struct.pack(
+        f">BBBBHHIIHBBIHHI{len(elements)}I",
+        0xF1,
+        0x10 | kind,
+        0,
+        0,
+        7,
+        0,
+        1,
+        1,
+        len(elements),
+        2,
+        0,
+        0,
+        1,
+        1,
+        digest_of(0),
+        *elements,
+    )
 
 
 def without_data(kind, elements, worker=0, reduction=0):
-    """Of a chunk of so many elements."""
+    """Returns a packet without data, of a chunk of this many elements."""
     data = bytearray(packet(kind))
     data[19] = reduction
     data[3], data[16:18], data[24:32] = worker, elements.to_bytes(2, "big"), bytes(8)
@@ -111,20 +135,29 @@ def without_data(kind, elements, worker=0, reduction=0):
 
 
 def element_of_zero_checksum():
-    """The RESULT that has this element alone has a checksum of 0, for the first worker."""
+    """Returns an element that, alone in a RESULT, makes the first worker's checksum 0."""
     ports = struct.pack(">HHHH", HOST_PORT, port_of(0), UDP_AND_HEADER_BYTES + 4, 0)
-    return next(each for each in range(1 << 16)
-                if udp_sum(HOST_IP + ip_of(0), ports + packet(RESULT, each)) == 0)
+    return next(
+        each
+        for each in range(1 << 16)
+        if udp_sum(HOST_IP + ip_of(0), ports + packet(RESULT, each)) == 0
+    )
 
 
 def printed(program, scenarios, *target):
-    """What infold_p4_packets prints."""
-    return subprocess.run([program, str(ELEMENTS), str(scenarios), *target], cwd=ROOT, check=True,
-                          stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    """Returns the lines that infold_p4_packets prints."""
+    return subprocess.run(
+        [program, str(ELEMENTS), str(scenarios), *target],
+        cwd=ROOT,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout.splitlines()
 
 
 def steps(lines):
-    """Jobs as lists of numbers. Packets as side, datagram, verdict, and what was sent."""
+    """Yields jobs as lists of numbers, and packets as side, datagram, verdict, and what was
+    sent."""
     pending = None
     for line in lines:
         word, *rest = line.split(" ")
@@ -148,28 +181,33 @@ def kind_of(datagram):
 
 
 def worker_of(datagram, workers):
-    """Who sends it. What has no sender here is the first one's."""
+    """Returns who sends the packet. If no worker here does, the first one counts as its sender."""
     worker = datagram[3] if kind_of(datagram) else 0
     return worker if worker < workers else 0
 
 
 def is_for_host(datagram, verdict):
-    """The controller hears of ends, and of what is of no job here, but not of answers."""
+    """Says whether the controller hears of the packet: of ends, and of packets of no job here, but
+    not of answers."""
     kind = kind_of(datagram)
     return kind < FIRST_KIND_DOWN and (
-        verdict in (TO_HOST, JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB) or
-        (kind == ABORT and verdict != MALFORMED))
+        verdict in (TO_HOST, JOB_ENDED, ANSWERED_ENDED, FOREIGN_JOB)
+        or (kind == ABORT and verdict != MALFORMED)
+    )
 
 
 def is_alike(out, frame):
-    """What the host gets. Elements may be sums by then, and the checksum is of what is there."""
+    """Says whether the host got this frame. Elements may be sums by then, and the checksum is of
+    what is there."""
     if out == frame:
         return True
     read_frame(out)
     end = ELEMENTS_AT if kind_of(frame[DATAGRAM_AT:]) == ADD else len(frame)
-    return len(out) == len(frame) and \
-        out[:UDP_CHECKSUM.start] == frame[:UDP_CHECKSUM.start] and \
-        out[UDP_CHECKSUM.stop:end] == frame[UDP_CHECKSUM.stop:end]
+    return (
+        len(out) == len(frame)
+        and out[: UDP_CHECKSUM.start] == frame[: UDP_CHECKSUM.start]
+        and out[UDP_CHECKSUM.stop : end] == frame[UDP_CHECKSUM.stop : end]
+    )
 
 
 def receivers(to, workers):
@@ -177,7 +215,7 @@ def receivers(to, workers):
 
 
 def expect_difference(replay):
-    """Of the program without the round check."""
+    """Expects that the program without the round check makes a difference."""
     try:
         replay()
     except AssertionError as difference:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job in the program's tables, and which packets the program knows results for. The interpreter
-and BMv2 are devices alike: `tables` by name with add() and clear(), and set_group().
+"""A job in the program's tables, and the packets for which the program knows results. The
+interpreter and BMv2 look alike as devices: `tables` by name with add() and clear(), and
+set_group().
 """
 
 import frames
@@ -22,22 +23,34 @@ class Job:
         workers.clear()
         places.clear()
         self.group = FIRST_GROUP + place
-        device.set_group(self.group, [(worker, side_of(worker))
-                                      for worker in range(len(self.ranks))])
+        device.set_group(
+            self.group, [(worker, side_of(worker)) for worker in range(len(self.ranks))]
+        )
         for worker in range(len(self.ranks)):
-            workers.add([self.number, worker], "address",
-                        [number(frames.mac_of(worker)), number(frames.ip_of(worker)),
-                         frames.port_of(worker)])
+            workers.add(
+                [self.number, worker],
+                "address",
+                [
+                    number(frames.mac_of(worker)),
+                    number(frames.ip_of(worker)),
+                    frames.port_of(worker),
+                ],
+            )
             if worker % 2 == 0:
                 places.add([*self.place_of(worker)], "is_known")
         self.write_senders(has_ended=0)
 
     def place_of(self, worker):
-        return (self.number, worker, number(frames.mac_of(worker)), frames.port_of(worker),
-                self.side_of(worker))
+        return (
+            self.number,
+            worker,
+            number(frames.mac_of(worker)),
+            frames.port_of(worker),
+            self.side_of(worker),
+        )
 
     def write_senders(self, has_ended):
-        """Bits of no rank are those of the last rank."""
+        """Writes the table of senders. Bits of no rank count as bits of the last rank."""
         senders = self.device.tables["Sum.admission.senders"]
         senders.clear()
         members = sum(1 << rank for rank in self.ranks)
@@ -46,15 +59,30 @@ class Job:
             for kind in (ADD, SKIP, QUERY):
                 is_add = kind == ADD
                 contributes = kind != QUERY and not has_ended
-                senders.add([self.number, self.epoch, worker, kind, int(is_add), int(is_add),
-                             frames.digest_of(rank) if is_add else 0,
-                             number(frames.ip_of(worker))], "set_sender",
-                            [self.place, ALL_BITS ^ own if contributes else ALL_BITS, members,
-                             self.group, has_ended])
+                senders.add(
+                    [
+                        self.number,
+                        self.epoch,
+                        worker,
+                        kind,
+                        int(is_add),
+                        int(is_add),
+                        frames.digest_of(rank) if is_add else 0,
+                        number(frames.ip_of(worker)),
+                    ],
+                    "set_sender",
+                    [
+                        self.place,
+                        ALL_BITS ^ own if contributes else ALL_BITS,
+                        members,
+                        self.group,
+                        has_ended,
+                    ],
+                )
 
     def follow(self, datagram, verdict):
-        """Whether the program knows the packet's chunk: it is of the open round, or of the one
-        before and of the same call. Also how the open round changes.
+        """Returns whether the program knows the packet's chunk: it is of the open round, or of the
+        round before and of the same call. Also notes how the open round changes.
         """
         if len(datagram) < frames.HEADER_BYTES:
             return True
@@ -62,8 +90,11 @@ class Job:
         open_, seen, call, call_before = self.slots.get(slot, (1, frozenset(), b"", b""))
         is_known = round_ == open_ or (round_ == open_ - 1 and datagram[16:24] == call_before)
         kind = frames.kind_of(datagram)
-        if round_ == open_ and kind in (ADD, SKIP) and verdict in (
-                frames.CONTRIBUTED, frames.COMPLETED, frames.JOB_ENDED):
+        if (
+            round_ == open_
+            and kind in (ADD, SKIP)
+            and verdict in (frames.CONTRIBUTED, frames.COMPLETED, frames.JOB_ENDED)
+        ):
             call = call if seen else datagram[16:24]
             seen |= {worker}
             self.slots[slot] = (open_, seen, call, call_before)
@@ -72,14 +103,20 @@ class Job:
         return is_known
 
     def expected(self, datagram, verdict, sent):
-        """The answers with receivers, the verdict, and whether the packet goes to the host. The
-        program has no results of older rounds and for other calls (docs/switches/p4.md).
+        """Returns the answers with receivers, the verdict, and whether the packet goes to the host.
+        The program has no results of older rounds and for other calls (docs/switches/p4.md).
         """
         is_known = self.follow(datagram, verdict)
         if not is_known and verdict in (frames.REPLAYED, frames.JOB_ENDED):
             return [], frames.STALE_ROUND, False
         for_host = frames.is_for_host(datagram, verdict)
-        answers = [] if for_host else [(self.side_of(each), frames.ip_of(each),
-                                        frames.port_of(each), answer) for to, answer in sent
-                                       for each in frames.receivers(to, len(self.ranks))]
+        answers = (
+            []
+            if for_host
+            else [
+                (self.side_of(each), frames.ip_of(each), frames.port_of(each), answer)
+                for to, answer in sent
+                for each in frames.receivers(to, len(self.ranks))
+            ]
+        )
         return sorted(answers), verdict, for_host

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prints packets, and what core::Adder does with each: those of spec/vectors, and those of drawn
-// scenarios, altered ones between them. bmv2_test.py and tna_test.py give them to the P4 programs.
-// Run in the repository's root.
+// Prints packets, and what core::Adder does with each: the packets of spec/vectors, and the packets
+// of drawn scenarios with altered ones between them. bmv2_test.py and tna_test.py give them to the
+// P4 programs. Run it in the repository's root.
 //
 //   job NUMBER EPOCH SLOTS ELEMENTS RANK...    with the rank of each worker
 //   in worker|parent|elsewhere BYTES           where the packet comes from
 //   verdict NUMBER NAME
 //   out all|WORKER BYTES
 //
-// Jobs are as the program has them: of 256 slots and two ranks or more. core::Adder does not see
-// contributions and queries that the program does not sum: other formats than i32, and with `tna`
-// other reductions than sums and maxima. They are printed as packets for the host.
+// Jobs are as the program has them, with 256 slots and at least two ranks. core::Adder does not see
+// contributions and queries that the program does not sum: formats other than i32, and with `tna`
+// reductions other than sums and maxima. They are printed as packets for the host.
 //
 // Usage: infold_p4_packets ELEMENTS SCENARIOS [tna]
 #include <algorithm>
@@ -20,8 +20,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/scenario/draw.h"
-#include "sim/simulation.h"
+#include "study/sim/scenario/draw.h"
+#include "study/sim/simulation.h"
 #include "tests/conformance/plane_runner.h"
 #include "tests/conformance/planes/adder_plane.h"
 
@@ -31,7 +31,8 @@ namespace {
 // A scenario may have thousands of packets, and a model of a chip is slow.
 constexpr int kPacketsOfScenario = 500;
 constexpr std::uint64_t kBetweenAltered = 6;
-// What p4/ has for each job, and how p4/types.p4 numbers a packet for the host.
+// The sizes that planes/p4/pipeline/ reserves for each job, and the number that its types.p4 gives
+// to a packet for the host.
 constexpr std::uint16_t kSlots = 256;
 constexpr int kToHost = 255;
 
@@ -46,7 +47,8 @@ bool tofino_has(core::Reduction reduction) {
          reduction == core::Reduction::max;
 }
 
-// Nobody may leave elements of a maximum or a minimum out: such a sum begins with zeros there.
+// Whether the program sums the packet. Nobody may leave out elements of a maximum or a minimum,
+// because such a sum would begin with zeros there.
 bool is_summed(std::span<const std::byte> datagram, bool is_tofino) {
   core::Packet packet;
   if (core::parse_at_aggregator(datagram, packet) != core::Malformed::none) return true;

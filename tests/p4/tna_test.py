@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives the P4 program for Tofino the packets of infold_p4_packets, in an interpreter of its text.
 It must send what core::Adder sends, and count the same verdicts; a drop may count for another
-reason, or at the host. Then the same with packets that wait at the recirculation port while others
-pass. Last, the program without the round check must not send the same.
+reason, or at the host. Then it gets the same packets while some wait at the recirculation port and
+others pass. Last, the program without the round check must not send the same.
 
 Usage: tna_test.py PROGRAM [SCENARIOS]    (infold_p4_packets; default 8)
 
@@ -39,6 +39,7 @@ ONE_MORE_PASS = {frames.PASSES_AGAIN, frames.ADMITTED}
 @dataclasses.dataclass(eq=False)
 class Waiting:
     """A packet at the recirculation port. `is_for_one`: it is for a rank that asks once more."""
+
     outcome: Outcome
     slot: bytes
     round_: int
@@ -46,7 +47,7 @@ class Waiting:
     check: typing.Callable
 
     def is_overtaken_by(self, slot, round_):
-        """A chunk of two rounds later takes the place of this one's sums."""
+        """Says whether a chunk of two rounds later takes the place of this one's sums."""
         return slot == self.slot and round_ - self.round_ & ALL_BITS in range(2, 1 << 31)
 
 
@@ -58,8 +59,7 @@ class Replay:
         self.job, self.jobs, self.packets, self.overtaken, self.waiting = None, 0, 0, 0, []
         add = device.tables["Sum.admission.addresses"].add
         add([number(frames.HOST_IP), frames.HOST_PORT], "take")
-        device.tables["Sum.forward.stations"].add([number(frames.HOST_MAC)], "to_port",
-                                                  [HOST_SIDE])
+        device.tables["Sum.forward.stations"].add([number(frames.HOST_MAC)], "to_port", [HOST_SIDE])
         device.set_group(FLOOD_GROUP, [(0, side) for side in SIDES])
 
     def run(self, lines):
@@ -81,7 +81,7 @@ class Replay:
             self.haste = self.order.choice(HASTES)
 
     def clear_registers(self):
-        """As the controller leaves them. What it does not write is anything."""
+        """Leaves the registers as the controller does. What it does not write may be anything."""
         for register in self.device.registers.values():
             register.reset()
         for name in ("slots_before", "slots_after", "slots_open"):
@@ -102,21 +102,22 @@ class Replay:
                 each.check()
 
     def let_others_pass(self, slot, round_):
-        """Nobody begins a chunk two rounds later before the result to all is there. One who asks
-        once more may. Then its answer has other sums, and it has had the right ones before. But
-        the sums of the later chunk must be right.
+        """Nobody begins a chunk two rounds later before the result to all is there, but the answer
+        to a rank that asks once more may still wait. That answer then has other sums, and the rank
+        has had the right ones before. The sums of the later chunk must be right all the same.
         """
         while self.device.queue and (self.order is None or self.order.random() < self.haste):
             self.continue_first()
-        while any(each.is_overtaken_by(slot, round_) and not each.is_for_one
-                  for each in self.waiting):
+        while any(
+            each.is_overtaken_by(slot, round_) and not each.is_for_one for each in self.waiting
+        ):
             self.continue_first()
         overtaken = [each for each in self.waiting if each.is_overtaken_by(slot, round_)]
         self.waiting = [each for each in self.waiting if each not in overtaken]
         self.overtaken += len(overtaken)
 
     def deliver(self, side, datagram, verdict, sent):
-        """Raises AssertionError at the first difference."""
+        """Delivers a packet. Raises AssertionError at the first difference."""
         job, self.packets = self.job, self.packets + 1
         worker = frames.worker_of(datagram, len(job.ranks))
         port = FIRST_WORKER_SIDE + worker if side == "worker" else ELSEWHERE_SIDE
@@ -131,8 +132,11 @@ class Replay:
         def check():
             why = difference(outcome, frame, wanted, for_host, expected, told)
             if why:
-                raise AssertionError(f"after {count} packets: {why}: {datagram.hex()}\n  verdict "
-                                     f"{verdict}\n  wanted {expected}\n  {outcome}")
+                raise AssertionError(
+                    f"after {count} packets: {why}: {datagram.hex()}\n  verdict "
+                    f"{verdict}\n  wanted {expected}\n  {outcome}"
+                )
+
         if self.device.queue and self.device.queue[-1][1] is outcome:
             self.waiting.append(Waiting(outcome, slot, round_, verdict == frames.REPLAYED, check))
         else:
@@ -142,15 +146,21 @@ class Replay:
 
 
 def difference(outcome, frame, verdict, for_host, expected, told):
-    """What is wrong with a packet's outcome; empty if nothing is."""
+    """Returns what is wrong with a packet's outcome, or an empty text if nothing is."""
     at_host = [out for port, out in outcome.sent if port == HOST_SIDE]
-    found = sorted((port, *(frames.read_frame(out))) for port, out in outcome.sent
-                   if port != HOST_SIDE)
+    found = sorted(
+        (port, *(frames.read_frame(out))) for port, out in outcome.sent if port != HOST_SIDE
+    )
     found = [(port, ip, udp_port, swapped(answer)) for port, ip, udp_port, answer in found]
     *passes, counted = outcome.counted or [None]
     is_dropped = verdict in frames.DROPPED
-    known = {frames.TO_HOST} if for_host else {frames.TO_HOST, STALE_ROUND, NONE, None} \
-        if is_dropped else {verdict}
+    known = (
+        {frames.TO_HOST}
+        if for_host
+        else {frames.TO_HOST, STALE_ROUND, NONE, None}
+        if is_dropped
+        else {verdict}
+    )
     if counted not in known or set(passes) - ONE_MORE_PASS:
         return f"counted {outcome.counted}"
     if found != expected:
@@ -163,9 +173,13 @@ def difference(outcome, frame, verdict, for_host, expected, told):
     wanted = {frames.COMPLETED: 2 if is_add else 3, frames.REPLAYED: 3}
     if outcome.passes != (1 if is_dropped else wanted.get(verdict, 1)):
         return f"{outcome.passes} passes"
-    if any(out[6:12] != frames.HOST_MAC or out[26:30] != frames.HOST_IP or
-           number(out[34:36]) != frames.HOST_PORT for port, out in outcome.sent
-           if port != HOST_SIDE):
+    if any(
+        out[6:12] != frames.HOST_MAC
+        or out[26:30] != frames.HOST_IP
+        or number(out[34:36]) != frames.HOST_PORT
+        for port, out in outcome.sent
+        if port != HOST_SIDE
+    ):
         return "the answer is not from the switch"
     workers = [tuple(note) for name, note in outcome.notes if name == "Deparse.workers"]
     if workers and (workers != [told] or told[1] % 2 == 0):
@@ -174,7 +188,8 @@ def difference(outcome, frame, verdict, for_host, expected, told):
 
 
 def check_other_traffic(replay):
-    """As a switch: to all ports but that of the sender, and to the port of a station."""
+    """Other traffic passes as through a switch: to all ports but the sender's, or to a station's
+    port."""
     device = replay.device
     arp = bytes.fromhex("ffffffffffff") + frames.mac_of(0) + b"\x08\x06" + bytes(46)
     outcome = device.start(arp, FIRST_WORKER_SIDE)
@@ -185,7 +200,7 @@ def check_other_traffic(replay):
 
 
 def check_frames_that_are_too_short(replay):
-    """Nothing is summed of them: the parser drops them."""
+    """Nothing of them may be summed, because the parser drops them."""
     start_with_a_skip(replay, 24)
     whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
     for missing in (2, 3, 40, 96, 97):
@@ -195,22 +210,23 @@ def check_frames_that_are_too_short(replay):
 
 
 def check_wrong_checksums(replay):
-    """Nothing is summed of a datagram that was altered on its way, or has no checksum (R-001)."""
+    """Nothing may be summed of a datagram that was altered on its way, or has no checksum
+    (R-001)."""
     start_with_a_skip(replay, 24)
     whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
     for place in (30, *range(UDP_CHECKSUM.start, ELEMENTS_AT), ELEMENTS_AT, len(whole) - 1):
-        altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1:]
+        altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
         outcome = replay.device.start(altered, FIRST_WORKER_SIDE)
         assert all(counted in (frames.TO_HOST, NONE) for counted in outcome.counted), outcome
         assert {port for port, _ in outcome.sent} <= {HOST_SIDE, *SIDES}, outcome
-    without = whole[:UDP_CHECKSUM.start] + bytes(2) + whole[UDP_CHECKSUM.stop:]
+    without = whole[: UDP_CHECKSUM.start] + bytes(2) + whole[UDP_CHECKSUM.stop :]
     outcome = replay.device.start(without, FIRST_WORKER_SIDE)
     assert outcome.sent == [(HOST_SIDE, without)], outcome
     complete(replay, *range(24))
 
 
 def replayed(lines, program, order=None):
-    """Raises AssertionError where the program does not answer as it should."""
+    """Replays the packets. Raises AssertionError where the program does not answer as it should."""
     replay = Replay(Device(program, random.Random(SEED)), order)
     replay.run(lines)
     check_other_traffic(replay)
@@ -222,15 +238,34 @@ def replayed(lines, program, order=None):
 
 
 def read_by_compiler(folder, *definitions):
-    """What the front end makes of the program. No stages are placed. The chip cannot have the
-    canary's register, so the compiler may fail after that.
+    """Returns what the front end makes of the program. No stages are placed. The chip cannot have
+    the canary's register, so the compiler may fail after that.
     """
     out = pathlib.Path(folder) / "program.json"
-    done = subprocess.run([COMPILER, "--target", "tofino", "--arch", "tna", *definitions,
-                           "-I", "p4", "-o", folder, "--toJSON", str(out),
-                           "--skip-compilation", "pipe", "p4/targets/tna/infold.p4"],
-                          cwd=frames.ROOT, check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        [
+            COMPILER,
+            "--target",
+            "tofino",
+            "--arch",
+            "tna",
+            *definitions,
+            "-I",
+            "planes/p4/pipeline",
+            "-o",
+            folder,
+            "--toJSON",
+            str(out),
+            "--skip-compilation",
+            "pipe",
+            "planes/p4/pipeline/targets/tna/infold.p4",
+        ],
+        cwd=frames.ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if done.returncode != 0 and not (definitions and out.exists()):
         sys.exit(done.stdout[-3000:])
     return out

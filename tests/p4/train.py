@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank trains a small model with PyTorch. Prints a digest of the model."""
+"""Trains a small model with PyTorch as one rank, and prints a digest of the model."""
 
 import hashlib
 
 import torch
 import torch.distributed as dist
 
-import infold  # noqa: F401
+import infold  # noqa: F401  registers the backend
 
 STEPS = 20
 

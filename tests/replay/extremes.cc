@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of every format whose bodies have the extreme values of their fields. Honest ranks send no
-// such bodies, so no simulation has them. Both planes must still give the same answers.
+// Replays chunks of every format whose bodies have the extreme values of their fields. Honest ranks
+// do not send such bodies, so no simulation has them. Both planes must still give the same answers.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -27,7 +27,7 @@ std::uint64_t extreme_bits(base::Prng& prng) {
   }
 }
 
-// The kernel sums native of three types, in jobs without parent.
+// The kernel sums native floats of three types, in jobs without a parent.
 core::ElementLayout draw_layout(bool has_parent, base::Prng& prng) {
   static constexpr core::DataType kFloats[] = {core::DataType::f32, core::DataType::f16,
                                                core::DataType::bf16, core::DataType::f64};
@@ -39,7 +39,7 @@ core::ElementLayout draw_layout(bool has_parent, base::Prng& prng) {
   return layout;
 }
 
-// Codes near each other, near the largest, or anywhere; some blocks empty.
+// Draws codes near each other, near the largest, or anywhere. Some blocks are empty.
 std::uint16_t draw_code(core::ElementLayout layout, std::uint64_t style, base::Prng& prng) {
   const auto most = static_cast<std::uint64_t>(layout.exponent_code_max());
   if (prng.chance(0.1)) return 0;
@@ -52,7 +52,7 @@ std::uint16_t draw_code(core::ElementLayout layout, std::uint64_t style, base::P
 struct Chunk {
   core::Header header;  // the fields that all contributions share
   std::uint64_t code_style = 0;
-  double zeros = 0;  // probability that the largest of a block is alone
+  double zeros = 0;  // probability of zeros, so that a block's largest may be alone
 };
 
 std::vector<std::byte> contribution(const Chunk& chunk, Kind kind, std::uint8_t worker,

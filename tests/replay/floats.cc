@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of native floats that are hard to sum (core/exact/exact_testing.h), from 1 to 256 workers
-// in any order. Results must be the oracle's, beside what both planes must agree on. Several chunks
-// follow one another in a copy, of different types and lengths, so that what one leaves behind
-// would show in the next.
+// Replays chunks of native floats that are hard to sum (core/exact/exact_testing.h), from 1 to 256
+// workers in any order. Both planes must agree, and results must be the oracle's. Several chunks of
+// different types and lengths follow one another in a copy, so that what one leaves behind would
+// show in the next.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 #include "core/exact/exact_testing.h"
 #include "core/packet/packet.h"
-#include "oracle/oracle.h"
+#include "study/oracle/oracle.h"
 #include "tests/replay/replay.h"
 
 namespace infold::replay {
@@ -33,7 +33,7 @@ core::AggregatorOptions draw_job(base::Prng& prng) {
   return options;
 }
 
-// A full packet's, or fewer.
+// Returns the number of elements of a full packet, or fewer.
 std::uint16_t draw_count(core::ElementLayout layout, std::uint32_t datagram_bytes_max,
                          base::Prng& prng) {
   const std::uint32_t most = core::chunk_elements(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PENDING in jobs of sizes around those at which the packet program changes its way to
-// count. Workers come in any order. After each of them, some worker asks or repeats its
-// contribution. Below a parent some workers ask once more, and get the parent's answer.
+// Replays PENDING in jobs whose sizes are around those at which the packet program changes
+// its way to count. Workers come in any order. After each of them, some worker asks or repeats its
+// contribution. Below a parent, some workers ask once more, and get the parent's answer.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -23,7 +23,7 @@ core::AggregatorOptions draw_job(base::Prng& prng) {
   options.slot_count = 1;
   options.datagram_bytes_max = 1472;
   const std::uint16_t workers = kWorkers[prng.below(kWorkers.size())];
-  // Some workers speak for several ranks, or for other ranks than their own number.
+  // Some workers speak for several ranks, or for ranks other than their own number.
   const bool is_plain = workers > 128 || prng.chance(0.7);
   std::uint16_t first = 0;
   for (std::uint16_t worker = 0; worker < workers; ++worker) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets to both, answers compared.
+// Gives packets to both aggregators, and compares their answers.
 #include "tests/replay/replay.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "core/packet/packet.h"
-#include "sim/altered_testing.h"
-#include "sim/nodes/stale.h"
-#include "sim/scenario/draw.h"
+#include "study/sim/altered_testing.h"
+#include "study/sim/nodes/stale.h"
+#include "study/sim/scenario/draw.h"
 
 namespace infold::replay {
 namespace {
@@ -32,7 +32,8 @@ core::AggregatorOptions options_of(const sim::Scenario& scenario, std::size_t si
   return plan::aggregator_options(plan, site, static_cast<std::uint16_t>(place));
 }
 
-// What goes to all, to each of `workers`, unless that is 0.
+// Returns what the aggregator sends. A packet to all becomes one for each of `workers`, unless that
+// is 0.
 std::vector<Outgoing> sent_by(core::Aggregator& aggregator, std::size_t workers) {
   std::vector<Outgoing> all;
   while (const auto sent = aggregator.poll_transmit()) {
@@ -81,7 +82,7 @@ std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t 
 }
 
 // Whether the packet program drops what the aggregator sums: partial sums of native, and
-// contributions of a type or in a job of which no rank sends any.
+// contributions in native whose type or job no rank sends.
 bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::FloatTypes types) {
   core::Packet packet;
   if (core::parse(datagram, packet) != core::Malformed::none) return false;
@@ -97,7 +98,7 @@ void SideBySide::add(const core::AggregatorOptions& options) {
   core::AggregatorOptions alike = options;
   alike.pending = core::PendingForm::ranges;  // as the packet program names ranks
   aggregators_.emplace(options.job, alike);
-  // One of them may get a brief result.
+  // One of the workers may get a brief result.
   apart_[options.job] = options.brief_results ? options.workers.size() : 0;
   plane_.add(options);
 }
@@ -128,7 +129,7 @@ void SideBySide::deliver(std::span<const std::byte> datagram) {
 }
 
 // The host of a real aggregator drops these packets unread. The program may still answer a repeat
-// from its header, because it sums nothing then. It must take over no other field.
+// from its header, because it sums nothing then. It must not take over any other field.
 void SideBySide::deliver_damaged(std::span<const std::byte> datagram) {
   std::vector<std::byte> frame = plane_.frame_of(datagram);
   const std::size_t checksum = frame.size() - datagram.size() - 2;
@@ -159,7 +160,7 @@ Replay::Replay(const sim::Scenario& scenario, const sim::Wiring& wiring,
       places.emplace_back(site, i);
     }
   }
-  // Any aggregator: roots, leaves and those between are followed by turns.
+  // Follows any of the aggregators, so that roots, leaves and those between get their turns.
   for (std::size_t i = places.size(); i > 1; --i)
     std::swap(places[i - 1], places[random_.below(i)]);
   places.resize(std::min({places.size(), kFollowedMax, std::size_t{kSlotsMax / slots}}));

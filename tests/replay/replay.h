@@ -14,7 +14,7 @@
 
 #include "base/prng.h"
 #include "core/aggregator/aggregator.h"
-#include "sim/simulation.h"
+#include "study/sim/simulation.h"
 #include "tests/conformance/planes/xdp_plane.h"
 
 namespace infold::replay {
@@ -36,11 +36,11 @@ class SideBySide {
 
   void add(const core::AggregatorOptions& options);
   void deliver(std::span<const std::byte> datagram);
-  // As a frame whose checksum is wrong.
+  // Delivers the datagram in a frame whose checksum is wrong.
   void deliver_damaged(std::span<const std::byte> datagram);
-  // What the packet program sent for the last packet.
+  // The packets that the packet program sent for the last packet.
   const std::vector<conformance::Outgoing>& sent() const { return sent_; }
-  // The first difference; empty while there is none.
+  // The first difference, which is empty while there is none.
   const std::string& difference() const { return difference_; }
 
  private:
@@ -71,24 +71,25 @@ class Replay final : public sim::Observer {
   SideBySide both_;
   bool hostile_;
   bool has_trees_;
-  core::FloatTypes types_;  // that the program sums as native, where there are none
+  core::FloatTypes types_;  // that the program sums as native, if there are no trees
   ReplayCounters& counters_;
   base::Prng random_;
   std::vector<std::optional<std::size_t>> followed_;  // by node: index, which shifts job numbers
 };
 
-// One drawn scenario, fitted to the sizes of the loaded program. Returns the first difference.
+// Replays one drawn scenario, fitted to the sizes of the loaded program. Returns the first
+// difference.
 std::string replay_seed(std::uint64_t seed, conformance::XdpPlane& plane, ReplayCounters& counters);
 
-// Contributions that no honest rank makes: lanes and exponents with extreme values.
+// Replays contributions that no honest rank makes: lanes and exponents with extreme values.
 std::string replay_extremes(std::uint64_t seed, conformance::XdpPlane& plane,
                             ReplayCounters& counters);
 
-// Native floats that are hard to sum.
+// Replays native floats that are hard to sum.
 std::string replay_floats(std::uint64_t seed, conformance::XdpPlane& plane,
                           ReplayCounters& counters);
 
-// Chunks of which only the contributors and the askers matter.
+// Replays chunks of which only the contributors and the askers matter.
 std::string replay_missing(std::uint64_t seed, conformance::XdpPlane& plane,
                            ReplayCounters& counters);
 

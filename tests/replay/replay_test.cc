@@ -17,7 +17,7 @@ constexpr std::uint64_t kSeeds = 40;
 constexpr std::uint64_t kSeeds = 400;
 #endif
 
-// Every third seed has frames that do not grow.
+// With every third seed, frames do not grow.
 conformance::XdpPlane& plane_of(std::uint64_t seed) {
   std::string why_not;
   return *conformance::XdpPlane::shared(&why_not, seed % 3 != 0);

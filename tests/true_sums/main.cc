@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// true_sums ELEMENTS [SEED]: sums so many drawn elements in all ways. Exit code 1 if a sum is not
-// the exact one, rounded once.
-// true_sums rates CHUNKS: says how many of so many chunks need a second double, or bins.
+// true_sums ELEMENTS [SEED]: sums this many drawn elements in all ways. The exit code is 1 if a sum
+// is not the exact one, rounded once.
+// true_sums rates CHUNKS: says how many of this many chunks need a second double, or bins.
 #include <charconv>
 #include <cstdio>
 #include <cstring>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says of a result whether it is the exact sum or mean of some floats, rounded once. It
-// compares the sum with the middles between the result and its neighbours, in whole numbers, so it
-// rounds nothing itself. It shares no code with the sums that it judges, nor with the oracle, and
-// is fast enough for 10^9 elements.
+// Says whether a result is the exact sum or mean of some floats, rounded once. It compares
+// the sum with the middles between the result and its neighbours, in whole numbers, so it rounds
+// nothing itself. It shares no code with the sums that it judges, nor with the oracle, and is fast
+// enough for 10^9 elements.
 #pragma once
 
 #include <array>
@@ -75,7 +75,7 @@ class Whole {
     }
   }
 
-  // -1, 0 or 1.
+  // Returns -1, 0 or 1.
   int sign() const {
     if (words_.back() >> 63 != 0) return -1;
     for (const std::uint64_t word : words_) {
@@ -109,7 +109,8 @@ bool is_nearest(std::span<const std::uint64_t> values, std::uint32_t divisor,
   const std::uint64_t magnitude = result & ~F::kSign;
   if (((result & F::kSign) != 0) != (sign < 0) || magnitude > F::kInfinity) return false;
 
-  // Less than the middle above, more than the middle below, or on one and even.
+  // The sum must be less than the middle above and more than the middle below, or on one of them if
+  // the result is even.
   const auto side_of = [&](std::uint64_t neighbour) {
     Whole<F::kWords> rest = twice;
     for (const std::uint64_t each : {magnitude, neighbour}) {

@@ -45,7 +45,7 @@ struct Chunk {
   std::size_t bytes() const { return elements * infold::element_bytes(type); }
 };
 
-// Few ranks in most chunks, as many as there can be in some.
+// Draws few ranks in most chunks, and as many as there can be in some.
 std::uint32_t draw_ranks(base::Prng& prng) {
   const std::uint64_t kind = prng.below(100);
   if (kind == 0) return static_cast<std::uint32_t>(2 + prng.below(kRanksMax - 1));
@@ -73,7 +73,7 @@ class Ways {
     return rounded(flat_, chunk, results_[0]);
   }
 
-  // A few ranks below each of several leaves.
+  // Sums with a few ranks below each of several leaves.
   const Tensor& in_a_tree(const Chunk& chunk, base::Prng& prng) {
     const std::size_t below = 1 + prng.below(chunk.ranks.size());
     for (std::size_t first = 0; first < chunk.ranks.size(); first += below) {
@@ -210,7 +210,7 @@ SweepReport sweep(const SweepOptions& options) {
 
 namespace {
 
-// By the polar method.
+// Draws a normal number by the polar method.
 double normal(base::Prng& prng) {
   for (;;) {
     const double x = 2 * prng.uniform() - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The judge of results, on sums that are easy to know, and a short sweep.
+// Tests the judge of results on sums that are easy to know, and makes a short sweep.
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -15,7 +15,7 @@ TEXT
     exit 0
 fi
 
-# finding NAME FOUND [ADVICE]: prints a finding. One with advice is a warning.
+# finding NAME FOUND [ADVICE]: prints a finding. A finding with advice is a warning.
 finding() {
     local name=$1 found=$2 advice=${3:-}
     if [[ " ${doctor_words[*]} " == *" --json "* ]]; then
@@ -65,7 +65,5 @@ else
     finding git "missing" "install git; ./dev tidy and ./dev fmt list files with it"
 fi
 
-for binary in build/release/infold build/dev/infold; do
-    [[ ! -x $binary ]] || exec "$binary" doctor "$@"
-done
+[[ ! -x build/release/infold ]] || exec build/release/infold doctor "$@"
 finding infold "not built, so this machine was not examined" "run ./dev build"

@@ -2,10 +2,12 @@
 #
 # Debian packages for ./dev; sourced in the repository's root. The list is tools/packages.txt.
 
-# Prints the packages of the named groups, one a line.
+# Prints the packages of the named groups, one a line. The group build includes demo, because the
+# whole program also needs what the demo needs.
 packages_in() {
     local group
     for group in "$@"; do
+        [[ $group != build ]] || packages_in demo
         sed -n "s/^$group //p" tools/packages.txt
     done
 }
@@ -28,12 +30,12 @@ as_root() {
     fi
 }
 
-# Seconds that another program may hold dpkg's or apt's lock. Often a fresh machine's own update
-# holds it.
+# How many seconds to wait while another program holds dpkg's or apt's lock. It is often a fresh
+# machine's own update.
 apt_patience_s=600
 
-# Runs apt-get with its output in the log, again and again while another program holds a lock. apt's
-# own DPkg::Lock::Timeout waits silently, and not for the locks of lists and archives.
+# Runs apt-get with its output in the log, and repeats it while another program holds a lock. apt's
+# own DPkg::Lock::Timeout waits silently, and does not wait for the locks of lists and archives.
 apt_get() {
     local log=$1 start=$SECONDS told=
     shift
@@ -67,8 +69,8 @@ fetch_promtool() {
         echo "dev: fetching promtool failed; tests of metrics are skipped (whole log: $log)" >&2
 }
 
-# Makes sure that the groups' packages are installed. If it cannot install them, it stops with the
-# command that does.
+# Makes sure that the groups' packages are installed. If it cannot install them, it stops and prints
+# the command that does.
 need_packages() {
     if ! command -v dpkg-query >/dev/null; then
         echo "dev: not a Debian system; infold needs these packages, under your system's names:" >&2

@@ -48,16 +48,19 @@ def number(kind, low, high):
         if value is None or not low <= value <= high:
             raise argparse.ArgumentTypeError(f"a number from {low} to {high}, not '{text}'")
         return value
+
     return parse
 
 
 def at_rank(parse_value):
-    """RANK=VALUE, as (rank, value)."""
+    """Parses RANK=VALUE to (rank, value)."""
+
     def parse(text):
         rank, separator, value = text.partition("=")
         if not separator or not re.fullmatch(r"\d{1,3}", rank):
             raise argparse.ArgumentTypeError(f"RANK=VALUE, not '{text}'")
         return int(rank), parse_value(value)
+
     return parse
 
 
@@ -66,42 +69,87 @@ def matching(pattern, what):
         if not re.fullmatch(pattern, text):
             raise argparse.ArgumentTypeError(f"{what}, not '{text}'")
         return text
+
     return parse
+
+
+def add_up(commands, common):
+    up = commands.add_parser("up", parents=[common], help="make a lab, or keep an equal one")
+    up.add_argument("--world", type=number(int, 1, 250), required=True, help="how many ranks")
+    up.add_argument(
+        "--rate",
+        type=rate,
+        required=True,
+        help="of each link in each direction, as 100mbit or 10gbit; none for unshaped",
+    )
+    up.add_argument("--mtu", type=number(int, 1280, 65000), default=1500, help="default 1500")
+    up.add_argument(
+        "--loss",
+        type=number(float, 0, 1),
+        default=0.0,
+        help="probability for each packet in each direction of each link (default 0)",
+    )
+    up.add_argument(
+        "--rate-at",
+        type=at_rank(rate),
+        metavar="RANK=RATE",
+        action="append",
+        default=[],
+        help="of the link of one rank instead; may be repeated",
+    )
+    up.add_argument(
+        "--loss-at",
+        type=at_rank(number(float, 0, 1)),
+        metavar="RANK=P",
+        action="append",
+        default=[],
+        help="probability on the link of one rank instead; may be repeated",
+    )
+    up.add_argument(
+        "--reorder",
+        type=number(float, 0, 0.5),
+        default=0.0,
+        metavar="P",
+        help="share of the packets, in each direction of each link, that are held back "
+        "for a few milliseconds, so that later ones overtake them (default 0)",
+    )
+    up.add_argument(
+        "--congestion",
+        type=matching(r"[a-z0-9_]+", "a name such as cubic"),
+        help="TCP's congestion control (default: the machine's own)",
+    )
+    up.add_argument(
+        "--plane",
+        choices=("bridge", "p4"),
+        default="bridge",
+        help="what joins the links: the kernel's bridge, or p4, BMv2 without a program "
+        "(default bridge)",
+    )
+    return up
 
 
 def parse():
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--name", default="infold", help="of the lab, where there are several; its "
-                        "namespaces are NAME-switch, NAME-0, ... (default infold)",
-                        type=matching(r"[a-z][a-z0-9-]{0,40}", "lower-case letters and digits"))
+    common.add_argument(
+        "--name",
+        default="infold",
+        help="of the lab, where there are several; its "
+        "namespaces are NAME-switch, NAME-0, ... (default infold)",
+        type=matching(r"[a-z][a-z0-9-]{0,40}", "lower-case letters and digits"),
+    )
     parser = argparse.ArgumentParser(
-        prog="./dev lab", description=__doc__, epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="./dev lab",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    up = commands.add_parser("up", parents=[common], help="make a lab, or keep an equal one")
-    up.add_argument("--world", type=number(int, 1, 250), required=True, help="how many ranks")
-    up.add_argument("--rate", type=rate, required=True,
-                    help="of each link in each direction, as 100mbit or 10gbit; none for unshaped")
-    up.add_argument("--mtu", type=number(int, 1280, 65000), default=1500, help="default 1500")
-    up.add_argument("--loss", type=number(float, 0, 1), default=0.0,
-                    help="probability for each packet in each direction of each link (default 0)")
-    up.add_argument("--rate-at", type=at_rank(rate), metavar="RANK=RATE", action="append",
-                    default=[], help="of the link of one rank instead; may be repeated")
-    up.add_argument("--loss-at", type=at_rank(number(float, 0, 1)), metavar="RANK=P",
-                    action="append", default=[],
-                    help="probability on the link of one rank instead; may be repeated")
-    up.add_argument("--reorder", type=number(float, 0, 0.5), default=0.0, metavar="P",
-                    help="share of the packets, in each direction of each link, that are held back "
-                    "for a few milliseconds, so that later ones overtake them (default 0)")
-    up.add_argument("--congestion", type=matching(r"[a-z0-9_]+", "a name such as cubic"),
-                    help="TCP's congestion control (default: the machine's own)")
-    up.add_argument("--plane", choices=("bridge", "p4"), default="bridge",
-                    help="what joins the links: the kernel's bridge, or p4, BMv2 without a program "
-                    "(default bridge)")
+    up = add_up(commands, common)
     run = commands.add_parser("exec", parents=[common], help="run a command on a host")
-    run.add_argument("node", metavar="RANK|switch",
-                     type=matching(r"\d+|switch", "a rank or switch"))
+    run.add_argument(
+        "node", metavar="RANK|switch", type=matching(r"\d+|switch", "a rank or switch")
+    )
     run.add_argument("words", metavar="CMD", nargs=argparse.REMAINDER)
     status = commands.add_parser("status", parents=[common], help="what stands, and its counters")
     status.add_argument("--json", action="store_true", help="print one JSON object")
@@ -112,7 +160,7 @@ def parse():
             if rank >= options.world:
                 up.error(f"there is no rank {rank} in a world of {options.world}")
     if options.command == "exec":
-        options.words = options.words[options.words[:1] == ["--"]:]
+        options.words = options.words[options.words[:1] == ["--"] :]
         if not options.words:
             run.error("a command is needed")
     return options
@@ -120,7 +168,7 @@ def parse():
 
 @contextlib.contextmanager
 def alone():
-    """Two callers must not make or remove a lab at once."""
+    """Holds a lock, because two callers must not make or remove a lab at once."""
     with open("/run/lock/infold-lab.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -146,28 +194,53 @@ def describe(options):
 
 
 def up(lab, typed):
-    options = network.Options(typed.world, typed.rate, typed.mtu, typed.loss,
-                              typed.congestion or "", typed.plane, typed.reorder,
-                              dict(typed.rate_at), dict(typed.loss_at))
+    options = network.Options(
+        typed.world,
+        typed.rate,
+        typed.mtu,
+        typed.loss,
+        typed.congestion or "",
+        typed.plane,
+        typed.reorder,
+        dict(typed.rate_at),
+        dict(typed.loss_at),
+    )
     network.require(options)
     with alone():
         made = lab.up(options)
     print(f"lab {lab.name} {'is up' if made else 'was up already'}: {describe(options)}")
     if options.reorder and options.mtu > reorder.NATIVE_MTU_MAX:
-        print(f"note: at an MTU above {reorder.NATIVE_MTU_MAX} a packet program runs in generic "
-              "mode, and the kernel lets held packets to the switch pass it unseen")
+        print(
+            f"note: at an MTU above {reorder.NATIVE_MTU_MAX} a packet program runs in generic "
+            "mode, and the kernel lets held packets to the switch pass it unseen"
+        )
 
 
 def execute(lab, typed):
     network.require()
     namespace = lab.namespace(typed.node)
     if namespace not in lab.namespaces():
-        raise links.LabError(f"there is no host {typed.node} in lab {lab.name}; "
-                                 "./dev lab status shows what there is")
-    # A host name of its own, because programs on many hosts tell the hosts apart by it.
+        raise links.LabError(
+            f"there is no host {typed.node} in lab {lab.name}; ./dev lab status shows what there is"
+        )
+    # Give the host its own name, because programs on many hosts tell the hosts apart by it.
     sys.stdout.flush()
-    os.execvp("ip", ["ip", "netns", "exec", namespace, "unshare", "--uts", "sh", "-c",
-                     'hostname "$0" && exec "$@"', namespace, *typed.words])
+    os.execvp(
+        "ip",
+        [
+            "ip",
+            "netns",
+            "exec",
+            namespace,
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            'hostname "$0" && exec "$@"',
+            namespace,
+            *typed.words,
+        ],
+    )
 
 
 def status(lab, typed):
@@ -183,20 +256,38 @@ def status(lab, typed):
         return
     counters = list(lab.links(options))
     if typed.json:
-        hosts = {str(n): {"namespace": lab.namespace(n), "ipv4": network.address(n),
-                          "ipv6": network.address(n, 6)}
-                 for n in [network.SWITCH, *range(options.world)]}
-        print(json.dumps({"name": lab.name, "up": True, **options.common(),
-                          "hosts": hosts, "links": counters}))
+        hosts = {
+            str(n): {
+                "namespace": lab.namespace(n),
+                "ipv4": network.address(n),
+                "ipv6": network.address(n, 6),
+            }
+            for n in [network.SWITCH, *range(options.world)]
+        }
+        print(
+            json.dumps(
+                {
+                    "name": lab.name,
+                    "up": True,
+                    **options.common(),
+                    "hosts": hosts,
+                    "links": counters,
+                }
+            )
+        )
         return
     print(f"lab {lab.name} is up: {describe(options)}")
     print(f"switch 10.77.0.254 fd77::fe in {lab.namespace('switch')}")
-    print(f"{'rank':>4} {'address':<12} {'way':<5}{'packets':>11} {'bytes':>14} {'lost':>9} "
-          f"{'overflowed':>10} {'held':>9}")
+    print(
+        f"{'rank':>4} {'address':<12} {'way':<5}{'packets':>11} {'bytes':>14} {'lost':>9} "
+        f"{'overflowed':>10} {'held':>9}"
+    )
     for link in counters:
-        print(f"{link['rank']:>4} {network.address(link['rank']):<12} {link['direction']:<5}"
-              f"{link['packets']:>11} {link['bytes']:>14} {link['lost']:>9} "
-              f"{link['overflowed']:>10} {link['held']:>9}")
+        print(
+            f"{link['rank']:>4} {network.address(link['rank']):<12} {link['direction']:<5}"
+            f"{link['packets']:>11} {link['bytes']:>14} {link['lost']:>9} "
+            f"{link['overflowed']:>10} {link['held']:>9}"
+        )
 
 
 def down(lab, _typed):

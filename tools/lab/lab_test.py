@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes small labs and measures them: rates both ways, losses and held packets counted, and
-nothing left behind.
+"""Makes small labs and measures them: the rates of both directions, the counts of lost and held
+packets, and that nothing is left behind.
 
-Needs root. Without a lab it ends with status 77 and the reason, and ctest counts it as skipped.
-Times must not be shorter than the rate allows. They may be longer, because other work on the
-machine takes time.
+Needs root. Where no lab can be made, it ends with status 77 and the reason, and ctest counts it as
+skipped. Times must not be shorter than the rate allows. They may be longer, because other work on
+the machine takes time.
 """
 
 import itertools
@@ -20,14 +20,13 @@ import unittest
 
 import links
 import network
-import reorder
 
 LAB = pathlib.Path(__file__).resolve().with_name("lab.py")
 NAME = f"infold-test-{os.getpid()}"
 SKIPPED = 77
 
-# Receives a stream, or datagrams until the sender is done (its input ends) and no more come. Prints
-# bytes, reads and the time of the last read.
+# Receives a stream, or datagrams until the sender is done, which ends the input, and no more come.
+# Prints the bytes, the number of reads and the time of the last read.
 RECEIVE = """
 import select, socket, sys, time
 socket.SO_RCVBUFFORCE = 33  # Python has no name for it.
@@ -56,8 +55,8 @@ while True:
     total, count = total + size, count + 1
 print(total, count, last, flush=True)
 """
-# Sends this many times, and prints the time of the first. The last argument divides what it sends
-# into datagrams of this size, if it is not 0.
+# Sends the given number of times, and prints the time of the first. The last argument, unless it is
+# 0, divides what it sends into datagrams of this size.
 SEND = """
 import socket, sys, time
 family, kind = getattr(socket, sys.argv[1]), getattr(socket, sys.argv[2])
@@ -97,7 +96,7 @@ while True:
             break
 print(json.dumps(numbers))
 """
-# On one processor, because packets of two may overtake each other on any link.
+# Runs on one processor, because packets of two processors may overtake each other on any link.
 SEND_NUMBERS = """
 import os, socket, sys
 os.sched_setaffinity(0, list(os.sched_getaffinity(0))[:1])
@@ -113,8 +112,9 @@ def dev_lab(*words, check=True):
     command = [sys.executable, str(LAB), words[0], "--name", NAME, *map(str, words[1:])]
     result = subprocess.run(command, check=False, capture_output=True, text=True)
     if check and result.returncode != 0:
-        raise AssertionError(f"{' '.join(command)} ended with {result.returncode}:\n"
-                             f"{result.stdout}{result.stderr}")
+        raise AssertionError(
+            f"{' '.join(command)} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
+        )
     return result
 
 
@@ -123,12 +123,24 @@ def transfer(source, target, times, size, kind="SOCK_DGRAM", family=4, train=0):
     families = {4: "AF_INET", 6: "AF_INET6"}
     where = [sys.executable, str(LAB), "exec", "--name", NAME]
     receive = [*where, str(target), sys.executable, "-c", RECEIVE, families[family], kind]
-    with subprocess.Popen(receive, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as receiver:
+    with subprocess.Popen(
+        receive, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as receiver:
         try:
             receiver.stdout.readline()
-            send = [*where, str(source), sys.executable, "-c", SEND, families[family], kind,
-                    network.address(target, family), str(times), str(size), str(train)]
+            send = [
+                *where,
+                str(source),
+                sys.executable,
+                "-c",
+                SEND,
+                families[family],
+                kind,
+                network.address(target, family),
+                str(times),
+                str(size),
+                str(train),
+            ]
             first = subprocess.run(send, check=True, stdout=subprocess.PIPE, text=True).stdout
             total, count, last = receiver.communicate(timeout=60)[0].split()
         finally:
@@ -140,32 +152,49 @@ def numbers_received(source, target, count):
     """Sends this many numbered datagrams. Returns the numbers as they arrive."""
     where = [sys.executable, str(LAB), "exec", "--name", NAME]
     receive = [*where, str(target), sys.executable, "-c", RECEIVE_NUMBERS, str(count)]
-    with subprocess.Popen(receive, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as receiver:
+    with subprocess.Popen(
+        receive, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as receiver:
         try:
             receiver.stdout.readline()
-            subprocess.run([*where, str(source), sys.executable, "-c", SEND_NUMBERS,
-                            network.address(target, 6), str(count)], check=True)
+            subprocess.run(
+                [
+                    *where,
+                    str(source),
+                    sys.executable,
+                    "-c",
+                    SEND_NUMBERS,
+                    network.address(target, 6),
+                    str(count),
+                ],
+                check=True,
+            )
             return json.loads(receiver.communicate(timeout=60)[0])
         finally:
             receiver.kill()
 
 
 def behind_later_ones(numbers):
-    """For each number that arrived after a larger one: by how much the largest is larger."""
+    """Returns how far each number that arrived after a larger one is behind the largest."""
     largest = itertools.accumulate(numbers, max)
-    return [before - number for before, number in zip(largest, numbers) if before > number]
+    return [
+        before - number for before, number in zip(largest, numbers, strict=True) if before > number
+    ]
 
 
 def kernel_rates(node):
-    """The rate to which the kernel shapes each device of a host, in bits per second."""
+    """Returns the rate to which the kernel shapes each device of a host, in bits per second."""
+
     def tc(*words):
-        return subprocess.run(["tc", "-n", f"{NAME}-{node}", *words], check=True, text=True,
-                              capture_output=True).stdout
+        return subprocess.run(
+            ["tc", "-n", f"{NAME}-{node}", *words], check=True, text=True, capture_output=True
+        ).stdout
+
     shaped = [q["dev"] for q in json.loads(tc("-j", "qdisc", "show")) if q["kind"] == "htb"]
     classes = {dev: tc("class", "show", "dev", dev) for dev in shaped}
-    return {dev: links.parse_rate(re.search(r" rate (\S+) ", said)[1])
-            for dev, said in classes.items()}
+    return {
+        dev: links.parse_rate(re.search(r" rate (\S+) ", said)[1]) for dev, said in classes.items()
+    }
 
 
 def counters(rank, direction):
@@ -212,7 +241,7 @@ class LabTest(unittest.TestCase):
         transfer("switch", 1, 4000, 100)
         down = counters(1, "down")
         self.assertTrue(300 <= down["lost"] <= 500, down)
-        # In the other direction go a few reports about multicast groups. One of them may be lost.
+        # The other direction has a few reports about multicast groups, and one of them may be lost.
         self.assertLess(counters(1, "up")["lost"], 10)
 
     def test_reorders_and_counts(self):
@@ -225,7 +254,7 @@ class LabTest(unittest.TestCase):
             held = counters(rank, way)["held"]
             # Five standard deviations of a binomial with 8000 and 0.05 are 97.
             self.assertTrue(303 <= held <= 497, held)
-            # None overtakes the last ones, nor those that are held while the sender pauses.
+            # No packet overtakes the last ones, or those that are held while the sender pauses.
             self.assertTrue(held / 10 <= len(behind_later_ones(numbers)) <= held, (way, held))
         # The way back has a few reports about multicast groups.
         self.assertLess(counters(1, "up")["held"], 10)
@@ -246,8 +275,19 @@ class LabTest(unittest.TestCase):
             self.assertEqual(counters(0, "up")["held"] + counters(0, "down")["held"], 0)
 
     def test_tcp_works_where_packets_are_reordered_and_lost(self):
-        said = dev_lab("up", "--world", 2, "--rate", "100mbit", "--reorder", 0.05, "--loss", 0.01,
-                       "--mtu", 9000).stdout
+        said = dev_lab(
+            "up",
+            "--world",
+            2,
+            "--rate",
+            "100mbit",
+            "--reorder",
+            0.05,
+            "--loss",
+            0.01,
+            "--mtu",
+            9000,
+        ).stdout
         self.assertIn("MTU above 3498", said)
         self.assertEqual(transfer(0, 1, 160, 65536, "SOCK_STREAM")[0], 160 * 65536)
         links_passed = (counters(0, "up"), counters(1, "down"))
@@ -259,12 +299,22 @@ class LabTest(unittest.TestCase):
         down = counters(0, "down")
         # Five standard deviations of a binomial with 4000 and 0.1 are 95.
         self.assertTrue(300 <= down["lost"] <= 500, down)
-        self.assertTrue(down["packets"] - 30 <= count + down["lost"] <= down["packets"],
-                        (count, down))
+        self.assertTrue(
+            down["packets"] - 30 <= count + down["lost"] <= down["packets"], (count, down)
+        )
 
     def test_one_link_may_be_worse_than_the_others(self):
-        words = ("up", "--world", 3, "--rate", "100mbit", "--loss-at", "1=0.1", "--rate-at",
-                 "2=10mbit")
+        words = (
+            "up",
+            "--world",
+            3,
+            "--rate",
+            "100mbit",
+            "--loss-at",
+            "1=0.1",
+            "--rate-at",
+            "2=10mbit",
+        )
         self.assertIn("link 1 loses 0.1; link 2 10 Mbit/s each way", dev_lab(*words).stdout)
         self.assertIn("was up already", dev_lab(*words).stdout)
         transfer("switch", 0, 2000, 100)
@@ -292,7 +342,7 @@ class LabTest(unittest.TestCase):
         self.assertRaises(links.LabError, lab.change_rate, 10**7)
 
     def test_lost_packets_are_those_of_the_wire(self):
-        # With super-packets a hundredth as many would arrive.
+        # With super-packets, far fewer would arrive.
         dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.001)
         total, _, _ = transfer(0, 1, 100, 65536, "SOCK_STREAM")
         self.assertGreaterEqual(counters(1, "down")["packets"], total // 1448)
@@ -327,8 +377,9 @@ class LabTest(unittest.TestCase):
         subprocess.run(["ip", "netns", "delete", f"{NAME}-1"], check=True)
         self.assertFalse(json.loads(dev_lab("status", "--json").stdout)["up"])
         self.assertIn("is up", dev_lab("up", "--world", 2, "--rate", "none").stdout)
-        sleeper = subprocess.Popen([sys.executable, str(LAB), "exec", "--name", NAME, "1",
-                                    "sleep", "1000"])
+        sleeper = subprocess.Popen(
+            [sys.executable, str(LAB), "exec", "--name", NAME, "1", "sleep", "1000"]
+        )
         while not pathlib.Path(f"/proc/{sleeper.pid}/cmdline").read_text().startswith("sleep"):
             time.sleep(0.01)
         dev_lab("down")
@@ -337,22 +388,31 @@ class LabTest(unittest.TestCase):
     def test_leaves_other_labs_alone(self):
         other = f"{NAME}-x"
         dev_lab("up", "--world", 1, "--rate", "none")
-        subprocess.run([sys.executable, str(LAB), "up", "--name", other, "--world", "1", "--rate",
-                        "none"], check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, str(LAB), "up", "--name", other, "--world", "1", "--rate", "none"],
+            check=True,
+            capture_output=True,
+        )
         dev_lab("down")
         left = sorted(n for n in os.listdir("/run/netns") if n.startswith(NAME))
-        subprocess.run([sys.executable, str(LAB), "down", "--name", other], check=True,
-                       capture_output=True)
+        subprocess.run(
+            [sys.executable, str(LAB), "down", "--name", other], check=True, capture_output=True
+        )
         self.assertEqual(left, [f"{other}-0", f"{other}-switch"])
 
     def test_says_what_is_wrong(self):
-        for words in (("up", "--world", 2), ("up", "--world", 0, "--rate", "none"),
-                      ("up", "--world", 2, "--rate", "fast"), ("exec", 0), ("exec", "x", "true"),
-                      ("up", "--world", 2, "--rate", "none", "--loss", 2),
-                      ("up", "--world", 2, "--rate", "none", "--reorder", 0.6),
-                      ("up", "--world", 2, "--rate", "none", "--loss-at", "2=0.1"),
-                      ("up", "--world", 2, "--rate", "none", "--loss-at", "1=2"),
-                      ("up", "--world", 2, "--rate", "none", "--rate-at", "10mbit")):
+        for words in (
+            ("up", "--world", 2),
+            ("up", "--world", 0, "--rate", "none"),
+            ("up", "--world", 2, "--rate", "fast"),
+            ("exec", 0),
+            ("exec", "x", "true"),
+            ("up", "--world", 2, "--rate", "none", "--loss", 2),
+            ("up", "--world", 2, "--rate", "none", "--reorder", 0.6),
+            ("up", "--world", 2, "--rate", "none", "--loss-at", "2=0.1"),
+            ("up", "--world", 2, "--rate", "none", "--loss-at", "1=2"),
+            ("up", "--world", 2, "--rate", "none", "--rate-at", "10mbit"),
+        ):
             self.assertEqual(dev_lab(*words, check=False).returncode, 2, words)
         missing = dev_lab("exec", 0, "true", check=False)
         self.assertEqual(missing.returncode, 1)
@@ -360,32 +420,8 @@ class LabTest(unittest.TestCase):
         self.assertEqual(json.loads(dev_lab("status", "--json").stdout)["up"], False)
 
 
-class NumbersTest(unittest.TestCase):
-    """The tests that need no privileges."""
-
-    def test_rates(self):
-        for text, rate in (("100mbit", 1e8), ("10G", 1e10), ("2.5gbit", 2.5e9), ("none", None),
-                           ("10Gbit/s", 1e10), ("0.1T", 1e11), ("20000000", 2e7)):
-            self.assertEqual(links.parse_rate(text), rate)
-        for text in ("", "10", "mbit", "-1mbit", "1kbit", "900gbit", "1 gbit", "1GB", "1Gi"):
-            self.assertRaises(ValueError, links.parse_rate, text)
-
-    def test_bucket(self):
-        slow = links.Bucket(10**8, 1514)
-        self.assertEqual((slow.back_to_back_bytes, slow.burst_bytes), (3278, 15528))
-        self.assertEqual(slow.queue_bytes, 250000)
-        self.assertEqual(len(slow.added("eth0")), 3)
-        self.assertIn("rate 100000000bit burst 15528 ceil 105000000bit cburst 3278 ",
-                      slow.added("eth0")[1])
-        self.assertIn("limit 250000", slow.changed("eth0")[-1])
-
-    def test_holds_longer_where_frames_take_longer(self):
-        for rate, hold_s in ((None, 1e-3), (10**9, 1e-3), (10**7, 4.8448e-3)):
-            self.assertAlmostEqual(reorder.Detours(0.05, rate, 1514).hold_s, hold_s)
-
-
 def missing():
-    """The reason why no lab can be made here. Empty if one can."""
+    """Returns the reason why no lab can be made here, or an empty text if one can."""
     lab = network.Lab(NAME)
     options = network.Options(world=1, rate=10**9, loss=0.5, reorder=0.5)
     try:

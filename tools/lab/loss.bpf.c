@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Drops packets at random where a lab's link delivers them. tools/lab/links.py compiles this with
-// the probability, and attaches it at the ingress of both ends. There the packets are those of the
-// wire. At the egress they may still be one super-packet of 64 KiB. The kernel counts packets and
-// drops in the statistics of the qdisc, so there is no map.
+// Drops packets at random where a lab's link delivers them. tools/lab/links.py compiles this file
+// with the probability, and network.py attaches the program at the ingress of both ends. There the
+// packets are those of the wire, while at the egress many may still be one super-packet of 64 KiB.
+// The statistics of the qdisc count packets and drops, so the program does not need a map.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

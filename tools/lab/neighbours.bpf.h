@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which packets a lab's programs leave alone. A lab does not measure how hosts find neighbours, and
-// one lost request stalls a host for a second.
+// Says which packets a lab's programs leave alone: those with which hosts find neighbours. A lab
+// does not measure that, and one lost request stalls a host for a second.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include <asm/byteorder.h>
 
-// ARP, and the five ICMPv6 messages that replace it.
+// Whether the packet is ARP, or one of the five ICMPv6 messages that replace it.
 static inline int finds_neighbours(const struct __sk_buff* packet) {
   if (packet->protocol == __cpu_to_be16(ETH_P_ARP)) return 1;
   if (packet->protocol != __cpu_to_be16(ETH_P_IPV6)) return 0;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes, describes and removes a lab: its namespaces, links and addresses, and nothing else.
 
-The kernel holds all of a lab's state. The lab's options are in the aliases of the switch's ports
-and of its bridge. The bridge's alias is written last. A lab without it is incomplete, and is made
+The kernel holds all of a lab's state: the lab's options are in the aliases of the switch's ports
+and of its bridge. The bridge's alias is written last, so a lab without it is incomplete and is made
 again.
 """
 
@@ -22,16 +22,18 @@ import p4_device
 import reorder
 from links import ETHERNET_BYTES, Bucket, LabError, Unavailable, compile_loss
 
-BRIDGE = "br0"  # with a P4 device in its place: the interface of the switch's own host
+BRIDGE = "br0"  # with a P4 device: the interface of the switch's own host
 SWITCH = "switch"
 SWITCH_HOST = 254  # the last address of a /24
 GRACE_S = 2  # for processes in a namespace that goes away
-# Messages of commands when the kernel or the container, not the lab, is at fault.
-REFUSALS = re.compile(r"Operation not permitted|Permission denied|Operation not supported"
-                      r"|Unknown device type|qdisc kind is unknown|Read-only file system")
-# Runs in each namespace, before its interfaces exist. Addresses are usable at once, because no
-# other host can have them. No host asks for routes. A host firewall on bridges sees no packet of
-# the lab.
+# These messages of commands mean that the kernel or the container is at fault, and not the lab.
+REFUSALS = re.compile(
+    r"Operation not permitted|Permission denied|Operation not supported"
+    r"|Unknown device type|qdisc kind is unknown|Read-only file system"
+)
+# Runs in each namespace before its interfaces exist. Addresses are usable at once, because no other
+# host can have them, and no host asks for routes. A firewall that the machine has on bridges does
+# not see the lab's packets.
 SETUP = """
 cd /proc/sys/net
 echo 0 > ipv6/conf/all/disable_ipv6
@@ -72,15 +74,19 @@ class Options:
         return self.plane == "p4"
 
     def per_packet(self, rank):
-        return (self.is_p4 or self.rate_of(rank) is not None or self.loss_of(rank) > 0
-                or self.reorder > 0)
+        return (
+            self.is_p4
+            or self.rate_of(rank) is not None
+            or self.loss_of(rank) > 0
+            or self.reorder > 0
+        )
 
     @property
     def has_programs(self):
         return self.reorder > 0 or any(self.loss_of(rank) > 0 for rank in range(self.world))
 
     def detours(self, rank):
-        """Those of a rank's link, or None."""
+        """Returns the detours of a rank's link, or None."""
         if self.reorder == 0:
             return None
         return reorder.Detours(self.reorder, self.rate_of(rank), self.mtu + ETHERNET_BYTES)
@@ -91,35 +97,40 @@ class Options:
 
     def own(self, rank):
         """The options of one link, as its port's alias has them."""
-        return {k: at[rank] for k, at in (("rate", self.rate_at), ("loss", self.loss_at))
-                if rank in at}
+        return {
+            k: at[rank] for k, at in (("rate", self.rate_at), ("loss", self.loss_at)) if rank in at
+        }
 
 
 def address(node, family=4):
-    """A rank's address, or the switch's."""
+    """Returns a rank's address, or the switch's."""
     host = SWITCH_HOST if node == SWITCH else int(node) + 1
     return f"10.77.0.{host}" if family == 4 else f"fd77::{host:x}"
 
 
 def run(*command, text=None):
-    """The output of a command. Its error output becomes the exception."""
+    """Runs a command and returns its output. If it fails, its error output becomes the
+    exception."""
     result = subprocess.run(command, input=text, check=False, capture_output=True, text=True)
     if result.returncode == 0:
         return result.stdout
     complaint = result.stderr.strip() or result.stdout.strip()
     shown = f"{shlex.join(command)}: {complaint}"
     if REFUSALS.search(complaint):
-        raise Unavailable(f"the kernel refuses a part of the lab: {shown}\n"
-                          "needed: root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with "
-                          "network namespaces, veth, bridge, htb and cls_bpf")
+        raise Unavailable(
+            f"the kernel refuses a part of the lab: {shown}\n"
+            "needed: root with CAP_SYS_ADMIN and CAP_NET_ADMIN, and a kernel with "
+            "network namespaces, veth, bridge, htb and cls_bpf"
+        )
     raise LabError(shown)
 
 
 def require(options=None):
     """Raises an error that names a missing program, if one is missing."""
     if os.geteuid() != 0:
-        raise Unavailable("a lab makes network namespaces, and that needs root: "
-                          "try it with sudo in front")
+        raise Unavailable(
+            "a lab makes network namespaces, and that needs root: try it with sudo in front"
+        )
     wanted = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
     if options and options.has_programs:
         wanted["clang-19"] = "clang-19"
@@ -140,20 +151,20 @@ class Lab:
         return f"{self.name}-{node}"
 
     def namespaces(self):
-        """The existing nodes, in the order of the ranks, the switch last."""
+        """Returns the existing namespaces in the order of the ranks, with the switch last."""
         listed = run("ip", "netns", "list").split("\n")
         names = {line.split()[0] for line in listed if line}
         found = [n for n in names if re.fullmatch(re.escape(self.name) + r"-(switch|\d+)", n)]
         return sorted(found, key=lambda n: (len(n), n))
 
     def options(self):
-        """The options of the lab that exists, or None. A damaged lab counts as none."""
+        """Returns the options of the lab that exists, or None. A damaged lab counts as missing."""
         if self.namespace(SWITCH) not in self.namespaces():
             return None
         try:
             links = json.loads(run("ip", "-n", self.namespace(SWITCH), "-j", "link", "show"))
         except LabError:
-            return None  # A name without a namespace, as a crash of `ip netns add` leaves it.
+            return None  # A crash of `ip netns add` leaves a name without a namespace.
         alias = next((k.get("ifalias") for k in links if k["ifname"] == BRIDGE), None)
         if not alias:
             return None
@@ -182,8 +193,8 @@ class Lab:
         return True
 
     def down(self):
-        """Removes the remains of the lab, with the processes in it. Returns the number of
-        processes."""
+        """Removes what exists of the lab, and ends the processes in it. Returns the number of
+        namespaces."""
         found = self.namespaces()
         for sign in (signal.SIGTERM, signal.SIGKILL):
             deadline = time.monotonic() + GRACE_S
@@ -196,11 +207,12 @@ class Lab:
 
     @staticmethod
     def _signal(namespaces, sign):
-        """Signals every process in the namespaces. 0 only looks. Returns whether there is one."""
+        """Signals every process in the namespaces; 0 only looks. Returns whether there is one."""
         seen = False
         for namespace in namespaces:
-            listed = subprocess.run(["ip", "netns", "pids", namespace], check=False,
-                                    capture_output=True, text=True).stdout
+            listed = subprocess.run(
+                ["ip", "netns", "pids", namespace], check=False, capture_output=True, text=True
+            ).stdout
             for pid in listed.split():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), sign)
@@ -215,14 +227,23 @@ class Lab:
         bridge = f"{BRIDGE} type bridge forward_delay 0 mcast_snooping 0"
         if options.is_p4:
             bridge = f"{p4_device.HOST_PORT} mtu {options.mtu} type veth peer name {BRIDGE}"
-        self._ip(SWITCH, "link set lo up", f"link add {bridge}",
-                 *(f"link add port{r} mtu {options.mtu} type veth "
-                   f"peer name eth0 mtu {options.mtu} netns {self.namespace(r)}"
-                   for r in range(options.world)),
-                 *(f"link set port{r} {'' if options.is_p4 else f'master {BRIDGE} '}up"
-                   for r in range(options.world)),
-                 *([f"link set {p4_device.HOST_PORT} up"] if options.is_p4 else []),
-                 f"link set {BRIDGE} mtu {options.mtu} up", *self._addresses(SWITCH, BRIDGE))
+        self._ip(
+            SWITCH,
+            "link set lo up",
+            f"link add {bridge}",
+            *(
+                f"link add port{r} mtu {options.mtu} type veth "
+                f"peer name eth0 mtu {options.mtu} netns {self.namespace(r)}"
+                for r in range(options.world)
+            ),
+            *(
+                f"link set port{r} {'' if options.is_p4 else f'master {BRIDGE} '}up"
+                for r in range(options.world)
+            ),
+            *([f"link set {p4_device.HOST_PORT} up"] if options.is_p4 else []),
+            f"link set {BRIDGE} mtu {options.mtu} up",
+            *self._addresses(SWITCH, BRIDGE),
+        )
         for rank in range(options.world):
             self._ip(rank, "link set lo up", "link set eth0 up", *self._addresses(rank, "eth0"))
         self._shape(options)
@@ -230,19 +251,30 @@ class Lab:
             p4_device.start(self.namespace(SWITCH), options.world)
         for node in nodes if options.congestion else []:
             device = BRIDGE if node == SWITCH else "eth0"
-            self._ip(node, f"route change 10.77.0.0/24 dev {device} proto kernel scope link "
-                     f"src {address(node)} congctl {options.congestion}",
-                     f"route change fd77::/64 dev {device} proto kernel metric 256 "
-                     f"congctl {options.congestion}")
-        # An alias has 255 bytes, too few for the options of a hundred links.
-        self._ip(SWITCH, *(f"link set port{r} alias '{json.dumps(options.own(r))}'"
-                           for r in range(options.world) if options.own(r)),
-                 f"link set {BRIDGE} alias '{json.dumps(options.common())}'")
+            self._ip(
+                node,
+                f"route change 10.77.0.0/24 dev {device} proto kernel scope link "
+                f"src {address(node)} congctl {options.congestion}",
+                f"route change fd77::/64 dev {device} proto kernel metric 256 "
+                f"congctl {options.congestion}",
+            )
+        # An alias holds 255 bytes, which are too few for the options of a hundred links.
+        self._ip(
+            SWITCH,
+            *(
+                f"link set port{r} alias '{json.dumps(options.own(r))}'"
+                for r in range(options.world)
+                if options.own(r)
+            ),
+            f"link set {BRIDGE} alias '{json.dumps(options.common())}'",
+        )
 
     @staticmethod
     def _addresses(node, device):
-        return (f"addr add {address(node)}/24 dev {device}",
-                f"addr add {address(node, 6)}/64 dev {device}")
+        return (
+            f"addr add {address(node)}/24 dev {device}",
+            f"addr add {address(node, 6)}/64 dev {device}",
+        )
 
     def _ip(self, node, *lines):
         run("ip", "-n", self.namespace(node), "-batch", "-", text="\n".join(lines) + "\n")
@@ -265,13 +297,18 @@ class Lab:
                     if options.rate_of(rank) is not None:
                         bucket = Bucket(options.rate_of(rank), options.mtu + ETHERNET_BYTES)
                         lines += bucket.added(device)
-                    # A P4 device reads a frame before the ingress could drop it.
+                    # A P4 device reads a frame before its ingress could drop it, so the ranks' ends
+                    # lose packets of both directions.
                     ways = ("ingress",)
                     if options.is_p4:
                         ways = () if node == SWITCH else ("ingress", "egress")
                     program = programs.get(options.loss_of(rank))
-                    filters = [f"filter add dev {device} {way} bpf direct-action object-file "
-                               f"{program} section classifier" for way in ways if program]
+                    filters = [
+                        f"filter add dev {device} {way} bpf direct-action object-file "
+                        f"{program} section classifier"
+                        for way in ways
+                        if program
+                    ]
                     detour = None if node == SWITCH else options.detours(rank)
                     if detour:
                         self._ip(node, *detour.interfaces())
@@ -289,8 +326,8 @@ class Lab:
                     run("ip", "netns", "exec", self.namespace(node), "sh", "-ec", script)
 
     def change_rate(self, rate):
-        """Of the links without a rate of their own, while programs run. Queues keep their
-        packets."""
+        """Changes the rate of the links that have no rate of their own, while programs run. Queues
+        keep their packets."""
         options = self.options()
         if options is None or options.rate is None:
             raise LabError(f"there is no lab {self.name} with links of a rate")
@@ -303,32 +340,43 @@ class Lab:
         self._ip(SWITCH, f"link set {BRIDGE} alias '{json.dumps(common)}'")
 
     def links(self, options):
-        """The bytes and packets of each link since the lab exists, by rank and direction."""
+        """Yields what each link has carried since the lab was made, by rank and direction."""
         at_switch = self._counters(SWITCH)
         for rank in range(options.world):
             at_rank = self._counters(rank)
             here, there = at_rank["eth0"], at_switch[f"port{rank}"]
-            # The counter of the sender's end counts lost packets too, because the other end drops
-            # them.
+            # The sender's counter includes lost packets, because the other end drops them.
             for direction, sender, receiver in (("up", here, there), ("down", there, here)):
-                yield {"rank": rank, "direction": direction, "rate": options.rate_of(rank),
-                       "loss": options.loss_of(rank), "reorder": options.reorder,
-                       "packets": sender["packets"], "bytes": sender["bytes"],
-                       "lost": receiver["lost"], "overflowed": sender["overflowed"],
-                       "held": reorder.held(at_rank[reorder.end_of(direction)]["arrived"])
-                       if options.reorder else 0}
+                yield {
+                    "rank": rank,
+                    "direction": direction,
+                    "rate": options.rate_of(rank),
+                    "loss": options.loss_of(rank),
+                    "reorder": options.reorder,
+                    "packets": sender["packets"],
+                    "bytes": sender["bytes"],
+                    "lost": receiver["lost"],
+                    "overflowed": sender["overflowed"],
+                    "held": reorder.held(at_rank[reorder.end_of(direction)]["arrived"])
+                    if options.reorder
+                    else 0,
+                }
 
     def _counters(self, node):
         namespace = self.namespace(node)
         counters = {}
         for link in json.loads(run("ip", "-n", namespace, "-s", "-j", "link", "show")):
             sent = link["stats64"]["tx"]
-            counters[link["ifname"]] = {"packets": sent["packets"], "bytes": sent["bytes"],
-                                        "lost": 0, "arrived": 0, "overflowed": 0}
+            counters[link["ifname"]] = {
+                "packets": sent["packets"],
+                "bytes": sent["bytes"],
+                "lost": 0,
+                "arrived": 0,
+                "overflowed": 0,
+            }
         for qdisc in json.loads(run("tc", "-n", namespace, "-s", "-j", "qdisc", "show") or "[]"):
             if qdisc["kind"] == "clsact":
-                counters[qdisc["dev"]] |= {"lost": qdisc["drops"],
-                                           "arrived": qdisc["packets"]}
+                counters[qdisc["dev"]] |= {"lost": qdisc["drops"], "arrived": qdisc["packets"]}
             elif qdisc["kind"] == "htb":
                 counters[qdisc["dev"]]["overflowed"] = qdisc["drops"]
         return counters

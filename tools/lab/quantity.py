@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes and rates as people type them, for scripts. Commands read the same spellings
-(cli/line/quantity.h). cli/tests/bench_allreduce_test.py compares the two. argparse prints "invalid
-size value"."""
+"""Reads sizes and rates as people type them, for scripts. Commands read the same spellings
+(cli/line/quantity.h), and cli/tests/bench_allreduce_test.py compares the two. argparse does not
+print the messages of these errors, but "invalid size value"."""
 
 import re
 
@@ -9,7 +9,7 @@ _PREFIXES = "kmgt"
 
 
 def _split(text):
-    """A number without sign and exponent, and its unit in lower case."""
+    """Returns a number without sign and exponent, and its unit in lower case."""
     found = re.fullmatch(r"(\d+\.?\d*|\.\d+)(.*)", text.lower(), re.ASCII)
     if not found:
         raise ValueError(f"'{text}' does not begin with a number")
@@ -17,7 +17,7 @@ def _split(text):
 
 
 def size(text):
-    """Bytes of '25MB' (thousands), '25MiB' or '25M' (1024s), or of a plain number."""
+    """Returns the bytes of '25MB' (thousands), '25MiB' or '25M' (1024s), or of a plain number."""
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])(b|i|ib)?|b?", unit)
     if not found:
@@ -30,7 +30,7 @@ def size(text):
 
 
 def rate(text):
-    """Bits a second of '10G', '100mbit', '2.5Gbit/s' or '40gbps', always in thousands."""
+    """Returns the bits per second of '10G', '100mbit', '2.5Gbit/s' or '40gbps', in thousands."""
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])?(bit|bit/s|bps)?", unit)
     if not found:
@@ -39,5 +39,5 @@ def rate(text):
 
 
 def rate_or_none(text):
-    """None for 'none', a link without a rate."""
+    """Like rate(), but returns None for 'none', a link without a rate."""
     return None if text == "none" else rate(text)

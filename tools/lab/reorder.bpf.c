@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes packets of a lab's link arrive behind later ones. None is lost, none arrives twice.
-// tools/lab/reorder.py compiles this once for each way, and attaches it at a rank's end. There it
-// sees what a packet program or a P4 device at the other end receives, and what these send.
+// Makes some packets of a lab's link arrive behind later ones. No packet is lost, and none arrives
+// twice. tools/lab/reorder.py compiles this file once for each direction, and network.py attaches
+// it at a rank's end. There it sees all packets that a packet program or a P4 device at the other
+// end receives or sends.
 //
 //   eth0 (hold) --a share--> detour, HTB --> the detour's end (release) --> eth0 (let pass)
 //
-// The detour has lines: classes of HTB that take one packet at a time. A class sends its first
-// packet at once, and only then makes others wait. So a packet sends a copy ahead, a filler, which
-// is dropped at the end. A packet that finds its line taken is not held back, so none queue up.
+// The detour has lines, which are classes of HTB that take one packet at a time. A class sends its
+// first packet at once, and only then makes others wait. Therefore a packet sends a copy ahead, a
+// filler, which is dropped at the end of the detour. A packet whose line is taken is not held back,
+// so packets do not queue up.
 
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -27,8 +29,8 @@ static long (*const bpf_clone_redirect)(struct __sk_buff* packet, __u32 interfac
                                         __u64 flags) = (void*)BPF_FUNC_clone_redirect;
 static long (*const bpf_redirect)(__u32 interface, __u64 flags) = (void*)BPF_FUNC_redirect;
 
-// The mark of a packet says where it is on the detour. The low bits are the index of the interface
-// to which it returns. A mark does not leave the namespace.
+// The mark of a packet says where it is on the detour. Its low bits are the index of the interface
+// to which the packet returns. A mark does not leave the namespace.
 enum {
   kPlace = 0x7ffff000,
   kFiller = 0x1f0d1000,
@@ -38,17 +40,17 @@ enum {
   kFirstLine = 0x10001,  // HTB takes the number of the class from the priority
 };
 
-static __u64 packets;         // that were to be held back
-static __u64 free_at[LINES];  // when the line has let its last packet go, and recovered
+static __u64 packets;         // chosen to be held back
+static __u64 free_at[LINES];  // when the line has sent its last packet and recovered
 
-// The filler and the packet take the longest line HOLD_NS each, and more if they are long. An
-// eighth more is for late timers.
+// On the slowest line, the filler and the packet take HOLD_NS each, and more if they are long.
+// Another eighth allows for late timers.
 static inline __u64 taken_ns(__u32 packet_bytes) {
   return (__u64)HOLD_NS * 2 / OVERHEAD * (OVERHEAD + packet_bytes) / 8 * 9;
 }
 
 __attribute__((section("hold"), used)) int divert(struct __sk_buff* packet) {
-  // The next program may lose the packet, but only once.
+  // A released packet goes on to the next program, which may lose it and has not seen it before.
   if ((packet->mark & kPlace) == kReleased) {
     packet->mark = 0;
     return TC_ACT_UNSPEC;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs packages in a bare Debian 12, made by debootstrap, and sums there. Each program runs in
-a root of its own (chroot), with /proc and loopback. Of this machine it sees only the files that are
-named here."""
+a root directory of its own (chroot), with /proc and loopback. The only files of this machine that
+it sees are the ones that are named here."""
 
 import json
 import os
@@ -17,8 +17,8 @@ from packing import image
 
 MIRROR = "http://deb.debian.org/debian"
 HERE = pathlib.Path(__file__).resolve().parent
-# Mounts end with their namespace in every case. The root is a mount of its own, as `ip netns exec`
-# expects of any root.
+# The mounts end with their namespace in every case. The root is a mount of its own, because `ip
+# netns exec` expects that of a root.
 _ENTER = """set -e
 mount --make-rprivate /
 mount --bind "$ROOT" "$ROOT"
@@ -32,7 +32,7 @@ exec chroot "$ROOT" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/roo
 
 
 class Bare:
-    """A root with Debian's smallest system, and the additions of a check."""
+    """A root directory with Debian's smallest system, and what a check adds to it."""
 
     def __init__(self, root, name, run):
         self._run = run
@@ -53,15 +53,17 @@ class Bare:
             shutil.copy(path, self.root / "check")
 
     def sh(self, script, bind=()):
-        return self._run(["unshare", "--mount", "bash", "-c", _ENTER],
-                         env=os.environ | {"ROOT": str(self.root), "SCRIPT": script,
-                                           "BIND": " ".join(map(str, bind))})
+        return self._run(
+            ["unshare", "--mount", "bash", "-c", _ENTER],
+            env=os.environ
+            | {"ROOT": str(self.root), "SCRIPT": script, "BIND": " ".join(map(str, bind))},
+        )
 
 
 _SWITCH = """
 {infold} switch --listen 127.0.0.1:7700 --json >/check/switch.log &
 switch=$!
-until grep -q control /check/switch.log; do kill -0 $switch; sleep 0.1; done
+until grep -q join /check/switch.log; do kill -0 $switch; sleep 0.1; done
 {ranks}
 kill -TERM $switch
 wait $switch
@@ -69,38 +71,63 @@ wait $switch
 
 
 def _plain(bare, wheel):
-    """Seconds from a bare venv to the first sum, then the same with a switch."""
+    """Sums without and with a switch. Returns the seconds from no environment to the first sum."""
     begun = time.monotonic()
-    bare.sh(f"python3 -m venv /venv; /venv/bin/pip install --no-index /check/{wheel.name}; "
-            "INFOLD_RENDEZVOUS=127.0.0.1:7600 /venv/bin/python /check/first_sum.py")
+    bare.sh(
+        f"python3 -m venv /venv; /venv/bin/pip install --no-index /check/{wheel.name}; "
+        "INFOLD_RENDEZVOUS=127.0.0.1:7600 /venv/bin/python /check/first_sum.py"
+    )
     took = time.monotonic() - begun
-    bare.sh(_SWITCH.format(infold="/venv/bin/infold",
-                           ranks="INFOLD_SWITCHES=127.0.0.1:7700 /venv/bin/python "
-                                 "/check/first_sum.py"))
+    bare.sh(
+        _SWITCH.format(
+            infold="/venv/bin/infold",
+            ranks="INFOLD_SWITCHES=127.0.0.1:7700 /venv/bin/python /check/first_sum.py",
+        )
+    )
     return took
 
 
 def _beside_another_grpc(root, bare, run):
     folder = root / "build" / "packages" / "grpcio"
-    run([root / "build" / "packages" / "tools" / "bin" / "python", "-m", "pip", "download",
-         "--quiet", "--only-binary=:all:", "--python-version=3.11", "-d", folder, "grpcio",
-         "protobuf"])
+    run(
+        [
+            root / "build" / "packages" / "tools" / "bin" / "python",
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--only-binary=:all:",
+            "--python-version=3.11",
+            "-d",
+            folder,
+            "grpcio",
+            "protobuf",
+        ]
+    )
     bare.add(*folder.glob("*.whl"))
-    bare.sh("/venv/bin/pip install --no-index --find-links /check grpcio protobuf; "
-            "INFOLD_RENDEZVOUS=127.0.0.1:7601 /venv/bin/python /check/first_sum.py beside")
+    bare.sh(
+        "/venv/bin/pip install --no-index --find-links /check grpcio protobuf; "
+        "INFOLD_RENDEZVOUS=127.0.0.1:7601 /venv/bin/python /check/first_sum.py beside"
+    )
 
 
 def _with_torch(root, bare):
-    """PyTorch is too large to fetch for this check. The check sees the folders of this machine that
-    have it."""
+    """Checks the wheel's extensions. PyTorch is too large to fetch for this check, so the check
+    sees the folders of this machine that have it."""
     other, _ = python_env.python_with("2.14")
     for python in filter(None, (python_env.python_of(root), other)):
-        base = subprocess.run([python, "-c", "import sys; print(sys.base_prefix, sys.prefix)"],
-                              capture_output=True, text=True, check=True).stdout.split()
-        said = bare.sh("site=$(echo /venv/lib/python3*/site-packages); "
-                       f"PYTHONPATH=$site {python} -m infold.doctor; "
-                       f"PYTHONPATH=$site {python} -c 'import infold; print(infold.__file__)'",
-                       bind=base)
+        base = subprocess.run(
+            [python, "-c", "import sys; print(sys.base_prefix, sys.prefix)"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        said = bare.sh(
+            "site=$(echo /venv/lib/python3*/site-packages); "
+            f"PYTHONPATH=$site {python} -m infold.doctor; "
+            f"PYTHONPATH=$site {python} -c 'import infold; print(infold.__file__)'",
+            bind=base,
+        )
         if "sums: right" not in said or "\n/venv/" not in said:
             raise RuntimeError(said)
         print("package: checked " + said.splitlines()[0].removeprefix("OK").strip(), flush=True)
@@ -110,11 +137,15 @@ def wheels(root, paths, run):
     for path in paths:
         bare = Bare(root, "wheel", run)
         bare.add(path, HERE / "first_sum.py")
-        bare.sh("apt-get -q update; apt-get -qy install --no-install-recommends python3 "
-                "python3-venv")
+        bare.sh(
+            "apt-get -q update; apt-get -qy install --no-install-recommends python3 python3-venv"
+        )
         took = _plain(bare, path)
-        print(f"package: {path.name}: from no virtual environment to the first sum in "
-              f"{took:.1f} s, without torch", flush=True)
+        print(
+            f"package: {path.name}: from no virtual environment to the first sum in "
+            f"{took:.1f} s, without torch",
+            flush=True,
+        )
         _beside_another_grpc(root, bare, run)
         print(f"package: {path.name}: sums beside grpcio and protobuf", flush=True)
         if "-none-" not in path.name:
@@ -123,10 +154,15 @@ def wheels(root, paths, run):
 
 def _sum_at_switch(bare, infold):
     """Two ranks sum at a switch, each started with this command."""
-    bench = (infold + " bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
-             "--check --iterations 10")
-    bare.sh(_SWITCH.format(infold=infold, ranks=bench.format(0) + " & rank=$!\n" + bench.format(1)
-                           + "\nwait $rank"))
+    bench = (
+        infold + " bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
+        "--check --iterations 10"
+    )
+    bare.sh(
+        _SWITCH.format(
+            infold=infold, ranks=bench.format(0) + " & rank=$!\n" + bench.format(1) + "\nwait $rank"
+        )
+    )
 
 
 def debian_package(root, path, run):
@@ -136,16 +172,21 @@ def debian_package(root, path, run):
     bare.sh(f"apt-get -q update; apt-get -qy install --no-install-recommends /check/{path.name}")
     _sum_at_switch(bare, "infold")
     took = time.monotonic() - begun
-    bare.sh("echo '# changed' >>/etc/infold/switch.toml; apt-get -qy remove infold; "
-            "grep changed /etc/infold/switch.toml; test ! -e /usr/bin/infold; "
-            "apt-get -qy purge infold; test ! -e /etc/infold/switch.toml")
-    print(f"package: {path.name}: installed, summed, removed and purged; to the first sum in "
-          f"{took:.1f} s", flush=True)
+    bare.sh(
+        "echo '# changed' >>/etc/infold/switch.toml; apt-get -qy remove infold; "
+        "grep changed /etc/infold/switch.toml; test ! -e /usr/bin/infold; "
+        "apt-get -qy purge infold; test ! -e /etc/infold/switch.toml"
+    )
+    print(
+        f"package: {path.name}: installed, summed, removed and purged; to the first sum in "
+        f"{took:.1f} s",
+        flush=True,
+    )
 
 
 def image_steps(root, path, run):
-    """Runs the steps of the Containerfile without a container engine: each stage in a root of its
-    own, then the switch as the image's user."""
+    """Runs the steps of the Containerfile without a container engine: each stage in a root
+    directory of its own, then the switch as the image's user."""
     words = image.instructions(root)
     fetch, install = (re.sub(r"--mount=\S+", "", rest) for word, rest in words if word == "RUN")
     first, second = Bare(root, "image-package", run), Bare(root, "image", run)
@@ -156,17 +197,19 @@ def image_steps(root, path, run):
     second.sh(install)
     user = dict(words)["USER"]
     _sum_at_switch(second, f"setpriv --reuid={user} --regid={user} --clear-groups infold")
-    print(f"package: the image's steps around {path.name}: installed, and summed as {user}",
-          flush=True)
+    print(
+        f"package: the image's steps around {path.name}: installed, and summed as {user}",
+        flush=True,
+    )
 
 
-# The steps of the folder that a bare root without torch can run.
+# The steps that can run in a bare root directory without torch.
 _REHEARSED = {"1 Gbit/s", "unshaped, MTU 1500", "unshaped, MTU 9000", "processor time of a rank"}
 
 
 def rehearsal(root, path, run):
-    """Rehearses the folder as a stranger's machine would run it: with Python, and nothing of ours.
-    Every step passes, or says why it cannot run."""
+    """Rehearses the folder as a stranger's machine would run it, with Python but without software
+    of ours. Every step must pass, or say why it cannot run."""
     bare = Bare(root, "prove", run)
     bare.sh("apt-get -q update; apt-get -qy install --no-install-recommends python3")
     shutil.copytree(path, bare.root / "prove")
@@ -181,16 +224,24 @@ def rehearsal(root, path, run):
             raise RuntimeError(f"{name}: {step}")
     if missing := _REHEARSED - steps.keys():
         raise RuntimeError(f"no step {missing}")
-    print(f"package: {path.name}/: rehearsed in {time.monotonic() - begun:.0f} s, "
-          f"{len(_REHEARSED)} steps of {len(steps)}; the others: "
-          f"{', '.join(sorted(steps.keys() - _REHEARSED))}", flush=True)
+    print(
+        f"package: {path.name}/: rehearsed in {time.monotonic() - begun:.0f} s, "
+        f"{len(_REHEARSED)} steps of {len(steps)}; the others: "
+        f"{', '.join(sorted(steps.keys() - _REHEARSED))}",
+        flush=True,
+    )
 
 
 def source(root, path, run):
     bare = Bare(root, "source", run)
     bare.add(path)
     begun = time.monotonic()
-    bare.sh(f"mkdir /source; tar -xf /check/{path.name} -C /source --strip-components=1; "
-            "cd /source; ./dev demo; test -s infold-demo.svg")
-    print(f"package: {path.name}: from the source to the picture of ./dev demo in "
-          f"{time.monotonic() - begun:.0f} s", flush=True)
+    bare.sh(
+        f"mkdir /source; tar -xf /check/{path.name} -C /source --strip-components=1; "
+        "cd /source; ./dev demo; test -s infold-demo.svg"
+    )
+    print(
+        f"package: {path.name}: from the source to the picture of ./dev demo in "
+        f"{time.monotonic() - begun:.0f} s",
+        flush=True,
+    )

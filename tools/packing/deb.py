@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package of Debian 12: the program and its systemd units, by debhelper."""
+"""Makes the package for Debian 12 with debhelper: the program and its systemd units."""
 
 import email.utils
 import re
@@ -10,21 +10,24 @@ PROGRAMS = ("infold-switch", "infold-switch-xdp")
 
 
 def version(root):
-    """The version of all packages: that of the project in the top CMakeLists.txt."""
+    """Returns the version of all packages, which is the project's in the top CMakeLists.txt."""
     text = (root / "CMakeLists.txt").read_text("utf-8")
     return re.search(r"project\(infold VERSION ([\d.]+)", text)[1]
 
 
 def _changelog(root):
-    done = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True,
-                          text=True, check=False)
-    # The same tree makes the same package.
+    done = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=False
+    )
+    # The time is that of the last commit, so that the same tree makes the same package.
     when = email.utils.formatdate(int(done.stdout) if done.stdout.strip() else 0)
     control = (root / "packaging" / "debian" / "control").read_text("utf-8")
     maintainer = re.search(r"^Maintainer: (.*)$", control, re.MULTILINE)[1]
-    return (f"infold ({version(root)}) bookworm; urgency=medium\n\n"
-            "  * The changes are in CHANGELOG.md.\n\n"
-            f" -- {maintainer}  {when}\n")
+    return (
+        f"infold ({version(root)}) bookworm; urgency=medium\n\n"
+        "  * The changes are in CHANGELOG.md.\n\n"
+        f" -- {maintainer}  {when}\n"
+    )
 
 
 def _stage(root, folder):
@@ -55,7 +58,15 @@ def make(root, out, run):
     run(["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"], cwd=folder)
     (made,) = (path for path in (out / "deb").glob("infold_*.deb"))
     shutil.copy(made, out)
-    # Errors of lintian fail. There are no warnings, as docs/packages.md says.
-    run(["lintian", "--fail-on", "error", "--suppress-tags", "bad-distribution-in-changes-file",
-         made])
+    # An error of lintian is a failure. docs/packages.md says that there are no warnings.
+    run(
+        [
+            "lintian",
+            "--fail-on",
+            "error",
+            "--suppress-tags",
+            "bad-distribution-in-changes-file",
+            made,
+        ]
+    )
     return out / made.name

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""./dev package --check runs this in a bare Debian. Two ranks are processes that have nothing but
-the installed package. They join at a rendezvous or a switch and sum an array. With `beside`, each
-rank first imports grpcio and protobuf, and makes a call between them in one process."""
+"""./dev package --check runs this in a bare Debian. Two ranks are processes that have only the
+installed package. They join at a rendezvous or a switch and sum an array. With `beside`, each rank
+also imports grpcio and protobuf, and makes a call with them before and after the sum in the same
+process."""
 
 import array
 import os
@@ -17,15 +18,20 @@ def use_another_grpc():
 
     def echo(request, _context):
         return request
-    methods = {"echo": grpc.unary_unary_rpc_method_handler(
-        echo, struct_pb2.Value.FromString, struct_pb2.Value.SerializeToString)}
+
+    methods = {
+        "echo": grpc.unary_unary_rpc_method_handler(
+            echo, struct_pb2.Value.FromString, struct_pb2.Value.SerializeToString
+        )
+    }
     server = grpc.server(futures.ThreadPoolExecutor(1))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("check", methods),))
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call = channel.unary_unary("/check/echo", struct_pb2.Value.SerializeToString,
-                                   struct_pb2.Value.FromString)
+        call = channel.unary_unary(
+            "/check/echo", struct_pb2.Value.SerializeToString, struct_pb2.Value.FromString
+        )
         assert call(struct_pb2.Value(number_value=7), timeout=30).number_value == 7
     server.stop(None)
 
@@ -34,6 +40,7 @@ def rank():
     if "beside" in sys.argv:
         use_another_grpc()
     import infold
+
     tensor = array.array("f", range(1000))
     with infold.Communicator.join(deadline=60, shared_memory="off") as job:
         job.all_reduce(tensor)
@@ -45,9 +52,13 @@ def rank():
 def main():
     if "INFOLD_RANK" in os.environ:
         return rank()
-    ranks = [subprocess.Popen([sys.executable, *sys.argv],
-                              env=os.environ | {"INFOLD_RANK": str(each), "INFOLD_WORLD": "2"})
-             for each in range(2)]
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, *sys.argv],
+            env=os.environ | {"INFOLD_RANK": str(each), "INFOLD_WORLD": "2"},
+        )
+        for each in range(2)
+    ]
     failed = [each.wait() for each in ranks]
     if failed != [0, 0]:
         sys.exit(f"the ranks ended with {failed}")

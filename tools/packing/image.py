@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container of the switch: packaging/Containerfile around the .deb, by podman or docker."""
+"""Makes the switch's container from packaging/Containerfile and the .deb, with podman or docker."""
 
 import re
 import shutil
@@ -10,21 +10,34 @@ NAME = "infold-switch"
 
 
 def instructions(root):
-    """The Containerfile as (word, rest of the line) pairs."""
+    """Returns the Containerfile as (word, rest of the line) pairs."""
     text = (root / "packaging" / "Containerfile").read_text("utf-8")
     lines = re.sub(r"\\\n", " ", text).splitlines()
     return [tuple(line.split(None, 1)) for line in lines if line and not line.startswith("#")]
 
 
 def make(root, out, run):
-    """The path of the .deb in the image."""
+    """Makes the image, and returns the path of the .deb in it."""
     engine = shutil.which("podman") or shutil.which("docker")
     path = deb.make(root, out, run)
     if engine is None:
-        raise RuntimeError("neither podman nor docker is installed; the image is "
-                           f"packaging/Containerfile around {path.relative_to(root)}")
+        raise RuntimeError(
+            "neither podman nor docker is installed; the image is "
+            f"packaging/Containerfile around {path.relative_to(root)}"
+        )
     print(f"package: building the image with {engine}", flush=True)
-    run([engine, "build", "--tag", f"{NAME}:{deb.version(root)}", "--tag", NAME,
-         "--file", root / "packaging" / "Containerfile", out])
+    run(
+        [
+            engine,
+            "build",
+            "--tag",
+            f"{NAME}:{deb.version(root)}",
+            "--tag",
+            NAME,
+            "--file",
+            root / "packaging" / "Containerfile",
+            out,
+        ]
+    )
     print(f"package: image {NAME}:{deb.version(root)}")
     return path

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives that wheels contain in place of Debian's shared libraries: packaging/libraries, built
-from the sources of Debian's packages in the installed versions."""
+"""Builds the archives that wheels contain in place of Debian's shared libraries.
+packaging/libraries builds them from the sources of Debian's packages, in the installed versions."""
 
 import functools
 import pathlib
@@ -13,19 +13,24 @@ _FORMAT = "${source:Package}=${source:Version}"
 
 
 def _sources_list():
-    """Lines of deb-src for each of Debian's archives that this machine takes packages from, with
-    the keys that it trusts."""
-    shown = subprocess.run(["apt-get", "indextargets", "--format",
-                            "$(SITE) $(RELEASE) $(COMPONENT) $(CREATED_BY)"],
-                           capture_output=True, text=True, check=True).stdout
-    lines = {f"deb-src {site} {release} {component}"
-             for site, release, component, kind in map(str.split, shown.splitlines())
-             if kind == "Packages" and "debian" in site}
+    """Returns a deb-src line for each of Debian's archives that this machine takes packages from.
+    apt checks these with the keys that the machine trusts."""
+    shown = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE) $(COMPONENT) $(CREATED_BY)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    lines = {
+        f"deb-src {site} {release} {component}"
+        for site, release, component, kind in map(str.split, shown.splitlines())
+        if kind == "Packages" and "debian" in site
+    }
     return "\n".join(sorted(lines)) + "\n"
 
 
 def _fetch(folder, run):
-    """Debian's sources, checked by apt's signatures, as folder/abseil and so on."""
+    """Fetches Debian's sources, whose signatures apt checks, to folder/abseil and so on."""
     wanted = [run(["dpkg-query", "-W", "-f", _FORMAT, package]) for package in PACKAGES.values()]
     stamp = folder / "fetched"
     if stamp.exists() and stamp.read_text("utf-8").split() == wanted:
@@ -34,14 +39,24 @@ def _fetch(folder, run):
     lists = folder / "lists"
     (lists / "partial").mkdir(parents=True)
     (folder / "sources.list").write_text(_sources_list(), "utf-8")
-    options = ["-o", f"Dir::Etc::SourceList={folder}/sources.list", "-o",
-               "Dir::Etc::SourceParts=/dev/null", "-o", f"Dir::State::Lists={lists}",
-               "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=",
-               "-o", "APT::Sandbox::User=root"]
+    options = [
+        "-o",
+        f"Dir::Etc::SourceList={folder}/sources.list",
+        "-o",
+        "Dir::Etc::SourceParts=/dev/null",
+        "-o",
+        f"Dir::State::Lists={lists}",
+        "-o",
+        "Dir::Cache::pkgcache=",
+        "-o",
+        "Dir::Cache::srcpkgcache=",
+        "-o",
+        "APT::Sandbox::User=root",
+    ]
     print(f"package: fetching the sources of {', '.join(wanted)}", flush=True)
     run(["apt-get", *options, "update"])
     run(["apt-get", *options, "source", *wanted], cwd=folder)
-    for name, package in zip(PACKAGES, wanted):
+    for name, package in zip(PACKAGES, wanted, strict=True):
         version = re.sub(r"-[^-]*$", "", package.partition("=")[2])
         (folder / f"{package.partition('=')[0]}-{version}").rename(folder / name)
     stamp.write_text("\n".join(wanted), "utf-8")
@@ -49,12 +64,23 @@ def _fetch(folder, run):
 
 @functools.cache
 def build(root, run):
-    """The folder that INFOLD_STATIC names."""
+    """Builds the archives, and returns the folder that INFOLD_STATIC names."""
     sources, out = root / "build" / "packages" / "sources", root / "build" / "libraries"
     _fetch(sources, run)
     print("package: building abseil, re2 and protobuf (two minutes, the first time)", flush=True)
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    run(["cmake", "-GNinja", "-S", root / "packaging" / "libraries", "-B", out,
-         f"-DSOURCES={sources}", "-DCMAKE_CXX_COMPILER=g++", *launcher])
+    run(
+        [
+            "cmake",
+            "-GNinja",
+            "-S",
+            root / "packaging" / "libraries",
+            "-B",
+            out,
+            f"-DSOURCES={sources}",
+            "-DCMAKE_CXX_COMPILER=g++",
+            *launcher,
+        ]
+    )
     run(["cmake", "--build", out])
     return pathlib.Path(out)

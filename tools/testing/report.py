@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 class Failure:
     name: str
     repeat: str  # a command
-    said: str = ""  # by the test, where its own words are known
+    said: str = ""  # what the test printed, if that is known
 
 
 @dataclasses.dataclass
@@ -36,7 +36,7 @@ def repeat_command(stage, case):
 
 
 def skip_reason(output):
-    """The test's own reason: the line after GoogleTest's ': Skipped', or the last line."""
+    """Returns the test's own reason: the line after GoogleTest's ': Skipped', or the last line."""
     found = re.search(r": Skipped\n(.+)", output)
     if found:
         return found.group(1).strip()
@@ -45,7 +45,7 @@ def skip_reason(output):
 
 
 def read_junit(path, stage):
-    """Tally of a file that ctest --output-junit wrote."""
+    """Returns the tally of a file that ctest --output-junit wrote."""
     tally = Tally()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = f"{stage}: {case.get('name')}"
@@ -59,13 +59,16 @@ def read_junit(path, stage):
         elif message.startswith("SKIP_"):
             tally.skips.append((name, skip_reason(case.findtext("system-out", ""))))
         else:  # Failed, timed out, or could not be started at all.
-            tally.failures.append(Failure(name, repeat_command(stage, case.get("name")),
-                                          case.findtext("system-out", "")))
+            tally.failures.append(
+                Failure(
+                    name, repeat_command(stage, case.get("name")), case.findtext("system-out", "")
+                )
+            )
     return tally
 
 
 def read_pytest(path, stage):
-    """Tally of a file that pytest --junitxml wrote."""
+    """Returns the tally of a file that pytest --junitxml wrote."""
     tally = Tally()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name = case.get("name")

@@ -5,18 +5,20 @@ import dataclasses
 import os
 
 import python_env
+
 from testing import process, report
 
 # Compiling cannot hang, but takes several times as long on a busy machine.
 BUILD_LIMIT_S = 9000
 SKIPPED = 77  # the exit code of a command that this machine cannot run
 CORES = len(os.sched_getaffinity(0))
+CASES_AT_ONCE = CORES + 1  # some of them wait for packets or for time
 FILES_AT_ONCE_MAX = 4  # of the Python tests; a case has up to eight ranks
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """The context of this run, for stages."""
+    """What stages know about this run."""
 
     root: object  # pathlib.Path of the repository
     logs: object  # pathlib.Path of build/logs
@@ -34,7 +36,7 @@ class Stage:
         raise NotImplementedError
 
     def skip_reason(self):
-        """Why this machine cannot run the stage; empty if it can."""
+        """Returns why this machine cannot run the stage, or an empty text if it can."""
         return ""
 
     def run(self, context, log, ticker):
@@ -54,16 +56,18 @@ class Stage:
 
 
 def build_commands(configure_preset, build_preset):
-    return [(["cmake", "--preset", configure_preset], "build"),
-            (["cmake", "--build", "--preset", build_preset], "build")]
+    return [
+        (["cmake", "--preset", configure_preset], "build"),
+        (["cmake", "--build", "--preset", build_preset], "build"),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Cases(Stage):
     """Builds a preset and runs its ctest cases. Each case counts."""
 
-    preset: str = "dev"
-    build_preset: str = ""  # where it is not called like the preset
+    preset: str
+    build_preset: str = ""  # if it has another name than `preset`
     label: str = ""  # regular expression over ctest labels, empty for all
 
     def needs(self, context):
@@ -72,8 +76,16 @@ class Cases(Stage):
     def run(self, context, log, ticker):
         junit = context.logs / f"{self.name}.junit.xml"
         junit.unlink(missing_ok=True)
-        command = ["ctest", "--preset", self.build_preset or self.preset, "--parallel", str(CORES),
-                   "--output-junit", str(junit), "--no-tests=ignore"]
+        command = [
+            "ctest",
+            "--preset",
+            self.build_preset or self.preset,
+            "--parallel",
+            str(CASES_AT_ONCE),
+            "--output-junit",
+            str(junit),
+            "--no-tests=ignore",
+        ]
         if self.label:
             command += ["--label-regex", self.label]
         if context.case_filter:
@@ -94,7 +106,7 @@ class PythonCases(Stage):
     """Installs the Python package into an environment and runs pytest. Each case counts."""
 
     preset: str = "release"  # of the binary whose switches the cases use
-    torch: str = ""  # another release than that of the requirements, if it is installed
+    torch: str = ""  # a release other than that of the requirements
 
     def needs(self, context):
         installs = python_env.install_commands(context.root, "tests", self._other())
@@ -111,13 +123,22 @@ class PythonCases(Stage):
         junit = context.logs / f"{self.name}.junit.xml"
         junit.unlink(missing_ok=True)
         command = [str(python), "-m", "pytest", "-p", "no:cacheprovider", "--junitxml", str(junit)]
-        # Half of the time cases wait, so several files run at once. A file's cases share switches.
-        command += (["-k", context.case_filter] if context.case_filter else
-                    ["-n", str(min(CORES, FILES_AT_ONCE_MAX)), "--dist", "loadfile"])
+        # Cases wait half of the time, so several files run at once. The cases of one file share
+        # switches.
+        command += (
+            ["-k", context.case_filter]
+            if context.case_filter
+            else ["-n", str(min(CORES, FILES_AT_ONCE_MAX)), "--dist", "loadfile"]
+        )
         binary = context.root / "build" / self.preset / "infold"
-        ended_well = self.step(context, log, ticker, command,
-                               cwd=context.root / "python" / "tests",
-                               env={**os.environ, "INFOLD_BINARY": str(binary)})
+        ended_well = self.step(
+            context,
+            log,
+            ticker,
+            command,
+            cwd=context.root / "python" / "tests",
+            env={**os.environ, "INFOLD_BINARY": str(binary)},
+        )
         if not junit.exists():
             return self.failed("pytest")
         tally = report.read_pytest(junit, self.name)
@@ -130,12 +151,14 @@ class PythonCases(Stage):
 class Build(Stage):
     """Builds a preset. The test is that it compiles."""
 
-    preset: str = "dev"
+    preset: str
     build_preset: str = ""
 
     def needs(self, context):
-        return [(words, "") for words, _ in
-                build_commands(self.preset, self.build_preset or self.preset)]
+        return [
+            (words, "")
+            for words, _ in build_commands(self.preset, self.build_preset or self.preset)
+        ]
 
     def run(self, context, log, ticker):
         return report.Tally(passed=1)
@@ -144,16 +167,19 @@ class Build(Stage):
 @dataclasses.dataclass(frozen=True)
 class Command(Stage):
     """Runs one command, after building a preset and running another command that builds, if these
-    are named. Exit code 0 passes. With 77 the command was not possible here, and the last line that
-    it printed says why."""
+    are named. Exit code 0 passes. Exit code 77 means that the command is not possible here, and the
+    last line that it printed says why."""
 
     command: tuple = ()
     preset: str = ""
+    build_preset: str = ""
     builder: tuple = ()
     needs_root: bool = False
 
     def needs(self, context):
-        needed = build_commands(self.preset, self.preset) if self.preset else []
+        needed = (
+            build_commands(self.preset, self.build_preset or self.preset) if self.preset else []
+        )
         return needed + ([(list(self.builder), "build")] if self.builder else [])
 
     def skip_reason(self):

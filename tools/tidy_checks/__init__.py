@@ -1,4 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The checks of ./dev tidy. Importing a module registers its checks."""
 
-from tidy_checks import calls, docs, layers, picture, sizes, source, spec  # noqa: F401
+from tidy_checks import (  # noqa: F401  register
+    calls,
+    comments,
+    docs,
+    headers,
+    layers,
+    picture,
+    sizes,
+    source,
+    spec,
+    words,
+)

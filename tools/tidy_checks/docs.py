@@ -12,7 +12,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def slug(heading):
-    """A heading's anchor, as GitHub makes it."""
+    """Returns a heading's anchor, as GitHub makes it."""
     text = re.sub(r"[`*]", "", heading.strip().lower())
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
@@ -23,8 +23,12 @@ def anchors(text):
 
 def without_code(text):
     """Replaces fenced blocks by blank lines, so that line numbers stay."""
-    return re.sub(r"^```.*?^```", lambda m: "\n" * m.group(0).count("\n"), text,
-                  flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^```.*?^```",
+        lambda m: "\n" * m.group(0).count("\n"),
+        text,
+        flags=re.MULTILINE | re.DOTALL,
+    )
 
 
 @check("links", "links in Markdown lead to files and headings that exist")
@@ -49,27 +53,37 @@ def check_link(repo, path, number, target):
 
 
 def dev_commands(repo):
-    """The commands in ./dev's own usage text."""
+    """Returns the commands in ./dev's own usage text."""
     text = repo.text("dev") if repo.exists("dev") else ""
     return set(re.findall(r"^  ([a-z]+)  ", text, re.MULTILINE))
 
 
 def infold_commands(repo):
-    """The names that the sources of subcommands return."""
+    """Returns the names that the sources of subcommands return."""
     names = set()
     for path in repo.cpp("cli/"):
         if not path.endswith("_test.cc"):
-            names |= set(re.findall(r'name\(\) const override \{\s*return "([a-z ]+)";',
-                                    repo.text(path)))
+            names |= set(
+                re.findall(r'name\(\) const override \{\s*return "([a-z ]+)";', repo.text(path))
+            )
     return names
 
 
 @check("commands", "commands shown in README.md and docs/ exist, with their options")
 def commands(repo):
     ours, binary = dev_commands(repo), infold_commands(repo)
-    options = set(re.findall(r"--[a-z][a-z0-9-]*", "\n".join(
-        repo.text(p) for p in repo.paths
-        if p == "dev" or p.startswith(("cli/", "tools/")) and p.endswith((".cc", ".py", ".sh")))))
+    options = set(
+        re.findall(
+            r"--[a-z][a-z0-9-]*",
+            "\n".join(
+                repo.text(p)
+                for p in repo.paths
+                if p == "dev"
+                or p.startswith(("cli/", "tools/"))
+                and p.endswith((".cc", ".py", ".sh"))
+            ),
+        )
+    )
     options |= {"--help", "--version", "--json"}
     for path in repo.paths:
         if path != "README.md" and not (path.startswith("docs/") and path.endswith(".md")):
@@ -116,13 +130,15 @@ def dependencies(repo):
         return
     listed = {}
     for number, line in repo.lines(PACKAGES):
-        found = re.fullmatch(r"(build|test|lab|bench|kernel|package) ([a-z0-9.+-]+)", line)
+        found = re.fullmatch(r"(demo|build|test|lab|bench|kernel|package) ([a-z0-9.+-]+)", line)
         if found:
             listed[found.group(2)] = number
         elif line and not line.startswith("#"):
-            yield Finding(PACKAGES, number,
-                          "a line is a group (build, test, lab, bench, kernel, package) and a "
-                          "package")
+            yield Finding(
+                PACKAGES,
+                number,
+                "a line is a group (demo, build, test, lab, bench, kernel, package) and a package",
+            )
     explained = {}
     for number, line in repo.lines(DEPENDENCIES):
         if line.startswith("|"):

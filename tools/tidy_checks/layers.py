@@ -11,44 +11,31 @@ from tidy_checks.repo import Finding, check
 # header of enumerations is a layer of its own, "vocabulary", which all parts share with callers.
 BELOW_CORE = {"wire", "vocabulary", "base"}
 BELOW_PLAN = BELOW_CORE | {"status", "core", "numeric"}
-BELOW_TOP = BELOW_PLAN | {"codec", "plan", "sparse", "public"}
-BELOW_CONTROL = BELOW_TOP | {"io", "proto"}
-CONTROL = {"control", "control/client", "control/registry", "control/relay", "control/service"}
-BELOW_SITE = BELOW_TOP | {"io"} | CONTROL
+BELOW_TOP = BELOW_PLAN | {"encoding", "compress", "plan", "sparse", "public"}
+BELOW_JOIN = BELOW_TOP | {"io", "proto"}
+JOIN = {"join", "join/client", "join/registry", "join/relay", "join/service"}
+BELOW_SITE = BELOW_TOP | {"io"} | JOIN
 RANK = {"rank", "rank/calls", "rank/session"}
 ALLOWED = {
     "vocabulary": set(),
     "public": {"vocabulary"},
     "wire": set(),
-    # The packet program is C for another machine: it shares the layout of packets alone.
-    "bpf": {"wire"},
     "base": {"wire", "vocabulary"},
     "status": BELOW_CORE,
-    # Simulators, emulators and programs replay traces, so a trace knows none of them.
+    # Simulators, emulators and programs replay traces, so a trace must not depend on any of them.
     "trace": BELOW_CORE | {"proto"},
     "core": BELOW_CORE,
     "numeric": BELOW_CORE | {"status", "core"},
+    "encoding": BELOW_PLAN | {"public"},
+    "compress": BELOW_PLAN | {"public"},
     "sparse": BELOW_PLAN,
-    "codec": BELOW_PLAN | {"public"},
     "plan": BELOW_PLAN,
-    "predict": BELOW_PLAN | {"plan"},
-    # The oracle judges the codecs, so it may not use them.
-    "oracle": BELOW_CORE | {"core"},
-    "sim": BELOW_TOP | {"oracle"},
-    "mix": BELOW_TOP | {"sim", "trace"},
-    # It asks the control plane how many slots a job gets.
-    "whatif": BELOW_TOP | {"predict", "sim", "trace", "control"},
-    # The emulator's network, in virtual time, among others.
-    "reproduce": BELOW_SITE | {"predict", "sim", "mix", "whatif", "trace", "emulate"},
     "io": BELOW_TOP,
-    # Its switch is another plane below the same control plane.
-    "xdp": BELOW_SITE | {"bpf", "site", "switch"},
-    "p4": BELOW_SITE | {"proto", "site"},  # likewise, with the devices' own protocol
-    "control": BELOW_CONTROL,
-    "control/client": BELOW_CONTROL | {"control"},
-    "control/registry": BELOW_CONTROL | {"control"},
-    "control/relay": BELOW_CONTROL | {"control", "control/client", "control/registry"},
-    "control/service": BELOW_CONTROL | {"control"},
+    "join": BELOW_JOIN,
+    "join/client": BELOW_JOIN | {"join"},
+    "join/registry": BELOW_JOIN | {"join"},
+    "join/relay": BELOW_JOIN | {"join", "join/client", "join/registry"},
+    "join/service": BELOW_JOIN | {"join"},
     "site": BELOW_SITE,
     "switch": BELOW_SITE | {"site"},
     "rank/calls": BELOW_SITE,
@@ -56,36 +43,61 @@ ALLOWED = {
     # A rank that sums runs a switch for its job.
     "rank/session": BELOW_SITE | {"site", "switch", "rank", "rank/calls"},
     "api": BELOW_SITE | {"site", "switch"} | RANK,
-    # The simulator in step with the wall clock, behind the control plane of a switch.
-    "emulate": BELOW_SITE | {"oracle", "sim", "site", "trace"},
-    "emulate/at_switch": BELOW_SITE | {"oracle", "sim", "site", "emulate"},
-    "lab": BELOW_SITE | RANK | {"oracle", "predict", "sim", "trace", "xdp"},
     "proto": set(),
+    # The packet program is C for another machine: it shares only the layout of packets.
+    "planes/xdp/bpf": {"wire"},
+    # The kernel's switch is another plane, and ranks join it in the same way.
+    "planes/xdp": BELOW_SITE | {"planes/xdp/bpf", "site", "switch"},
+    "planes/p4": BELOW_SITE | {"proto", "site"},  # likewise, with the devices' own protocol
+    # The oracle judges encodings and compressors, so it may not use them.
+    "study/oracle": BELOW_CORE | {"core"},
+    "study/sim": BELOW_TOP | {"study/oracle"},
+    "study/predict": BELOW_PLAN | {"plan"},
+    "study/mix": BELOW_TOP | {"study/sim", "trace"},
+    # A what-if asks joining how many slots a job gets.
+    "study/whatif": BELOW_TOP | {"study/predict", "study/sim", "trace", "join"},
+    # The emulator is the simulator in step with the wall clock, and ranks join it like a switch.
+    "study/emulate": BELOW_SITE | {"study/oracle", "study/sim", "site", "trace"},
+    "study/emulate/at_switch": BELOW_SITE | {"study/oracle", "study/sim", "site", "study/emulate"},
+    # It runs the emulator's network in virtual time, among others.
+    "study/reproduce": BELOW_SITE
+    | {"study/predict", "study/sim", "study/mix", "study/whatif", "trace", "study/emulate"},
+    "study/desk": BELOW_TOP | {"io"},
+    "study/demo": BELOW_CORE | {"public", "study/desk"},
+    "study/measure": BELOW_SITE
+    | RANK
+    | {"study/desk", "study/oracle", "study/predict", "study/sim", "trace", "planes/xdp"},
 }
 # Folders whose tests call from above, through the public API or a switch, or ask the oracle.
-ABOVE = {"site": {"switch"}, "switch": {"api"}, "rank": {"api"}, "codec": {"oracle"},
-         "emulate": {"api"}, "emulate/at_switch": {"api", "switch"}, "whatif": {"rank/calls"}}
+ABOVE = {
+    "site": {"switch"},
+    "switch": {"api"},
+    "rank": {"api"},
+    "encoding": {"study/oracle"},
+    "compress": {"study/oracle"},
+    "study/emulate": {"api"},
+    "study/emulate/at_switch": {"api", "switch"},
+    "study/whatif": {"rank/calls"},
+}
 # A file that only tests include may include all folders beside its own.
 _TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
 
 def layer_of(path):
-    """The layer of a file, or None if it may include everything (cli, tests, ...)."""
+    """Returns the layer of a file, or None if it may include everything (cli, tests, ...)."""
     if path == "include/infold/vocabulary.h":
         return "vocabulary"
-    parts = path.split("/")
-    if parts[0] == "include":
+    if path.startswith("include/"):
         return "public"
-    room = "/".join(parts[1:3])
-    if parts[0] == "src" and len(parts) > 3 and room in ALLOWED:
-        return room
-    name = parts[1] if parts[0] == "src" and len(parts) > 2 else parts[0]
-    return name if name in ALLOWED else None
+    folder = os.path.dirname(path.removeprefix("src/"))
+    while folder and folder not in ALLOWED:
+        folder = os.path.dirname(folder)
+    return folder or None
 
 
 def resolve(repo, path, quoted, angled):
-    """The included file's path in the repository, or None."""
+    """Returns the included file's path in the repository, or None."""
     if angled:
         candidate = "include/" + angled
         return candidate if repo.exists(candidate) else None
@@ -100,8 +112,13 @@ def resolve(repo, path, quoted, angled):
 def are_tests_beside(path, own, other):
     if other is None or not _TEST.search(path.rpartition("/")[2]):
         return False
-    layer = own.split("/")[0]
-    return layer == other.split("/")[0] or other in ABOVE.get(layer, ())
+    return room_of(own) == room_of(other) or other in ABOVE.get(own, ABOVE.get(room_of(own), ()))
+
+
+def room_of(layer):
+    """Returns the outermost folder of a layer below src/, planes/ or study/."""
+    parts = layer.split("/")
+    return "/".join(parts[: 2 if parts[0] in ("planes", "study") else 1])
 
 
 def includes(repo, path):
@@ -118,8 +135,9 @@ def layers(repo):
         own = layer_of(path)
         for number, written, target in includes(repo, path):
             if target is None:
-                if not repo.exists(os.path.dirname(written) + "/" + os.path.basename(written)
-                                   + ".in"):
+                if not repo.exists(
+                    os.path.dirname(written) + "/" + os.path.basename(written) + ".in"
+                ):
                     yield Finding(path, number, f'"{written}" is not a path below src/ or the root')
                 continue
             if written.startswith("src/"):
@@ -135,8 +153,9 @@ def layers(repo):
 @check("dead-files", "every header is included, every source built, every script mentioned")
 def dead_files(repo):
     included = {target for path in repo.cpp() for _, _, target in includes(repo, path)}
-    build_text = "\n".join(repo.text(p) for p in repo.paths
-                           if p.endswith((".cmake", "CMakeLists.txt")))
+    build_text = "\n".join(
+        repo.text(p) for p in repo.paths if p.endswith((".cmake", "CMakeLists.txt"))
+    )
     scripts = "\n".join(repo.text(p) for p in repo.paths if p.endswith((".py", ".sh")))
     for path in repo.cpp():
         folder, _, name = path.rpartition("/")
@@ -152,7 +171,7 @@ def dead_files(repo):
 
 
 def built(repo, folder, name, build_text):
-    # A folder without a list of its own belongs to the module around it.
+    # A folder without its own CMakeLists.txt belongs to the module around it.
     lists = [f"{room}/CMakeLists.txt" for room in (folder, os.path.dirname(folder))]
     nearest = next((text for text in lists if repo.exists(text)), None)
     if nearest and re.search(r"infold_module\(|GLOB", repo.text(nearest)):
@@ -167,8 +186,11 @@ def dead_scripts(repo):
         stem = path.rpartition("/")[2].rpartition(".")[0]
         if stem == "__init__" or stem.endswith("_test"):  # Found by tools/CMakeLists.txt.
             continue
-        others = (p for p in repo.paths if p != path and (
-            p == "dev" or p.endswith((".py", ".sh", ".txt", ".cmake"))))
+        others = (
+            p
+            for p in repo.paths
+            if p != path and (p == "dev" or p.endswith((".py", ".sh", ".txt", ".cmake")))
+        )
         # `./dev fmt` runs tools/fmt.py, without its suffix.
         if not any(re.search(rf"\b{re.escape(stem)}\b", repo.text(p)) for p in others):
             yield Finding(path, 1, "no other file mentions this script")

@@ -31,17 +31,20 @@ STYLE = """<style>
 
 
 def read_table(page):
-    """The formats, and (case, {format: ratio}) for each row. Empty cells have no ratio."""
+    """Returns the formats, and (case, {format: ratio}) for each row. Empty cells have no ratio."""
     section = page.partition(HEADING + "\n")[2].partition("\n## ")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")]
-            for line in section.splitlines() if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|")
+    ]
     if len(rows) < 3:
         return [], []
     formats = [name for name in rows[0][1:] if name.startswith("bfp")]
     cases = []
     for cells in rows[2:]:
         ratios = {}
-        for name, cell in zip(formats, cells[1:]):
+        for name, cell in zip(formats, cells[1:], strict=False):
             found = re.fullmatch(r"([0-9.]+)x", cell)
             if found:
                 ratios[name] = float(found.group(1))
@@ -54,37 +57,49 @@ def x_of(ratio):
 
 
 def draw(formats, cases):
-    """Bars from 1x to each ratio: to the right where infold is faster, to the left where slower."""
+    """Draws bars from 1x to each ratio: to the right where infold is faster, else to the left."""
     bars = [len(ratios) for _, ratios in cases]
     bottom = TOP + sum(bars) * BAR + len(cases) * GAP
     height = bottom + 62
     title = "Gloo's time divided by infold's, 25 MiB of f32"
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-           f'font-family="system-ui, sans-serif" font-size="14" role="img" '
-           f'aria-label="{escape(title)}">', STYLE,
-           f'<rect class="page" width="{WIDTH}" height="{height}"/>',
-           f'<text x="24" y="30" font-size="17" font-weight="600">{escape(title)}</text>',
-           '<text x="24" y="52" class="dim">right of 1x infold is faster than Gloo&apos;s ring, '
-           'left of 1x slower; a scale of doublings</text>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'font-family="system-ui, sans-serif" font-size="14" role="img" '
+        f'aria-label="{escape(title)}">',
+        STYLE,
+        f'<rect class="page" width="{WIDTH}" height="{height}"/>',
+        f'<text x="24" y="30" font-size="17" font-weight="600">{escape(title)}</text>',
+        '<text x="24" y="52" class="dim">right of 1x infold is faster than Gloo&apos;s ring, '
+        "left of 1x slower; a scale of doublings</text>",
+    ]
     for step in range(round(math.log2(HIGH / LOW)) + 1):
         ratio = LOW * 2**step
         kind = "one" if ratio == 1 else "line"
-        out.append(f'<line class="{kind}" x1="{x_of(ratio):.1f}" y1="{TOP}" '
-                   f'x2="{x_of(ratio):.1f}" y2="{bottom}"/>')
-        out.append(f'<text x="{x_of(ratio):.1f}" y="{bottom + 18}" text-anchor="middle" '
-                   f'class="dim">{ratio:g}x</text>')
+        out.append(
+            f'<line class="{kind}" x1="{x_of(ratio):.1f}" y1="{TOP}" '
+            f'x2="{x_of(ratio):.1f}" y2="{bottom}"/>'
+        )
+        out.append(
+            f'<text x="{x_of(ratio):.1f}" y="{bottom + 18}" text-anchor="middle" '
+            f'class="dim">{ratio:g}x</text>'
+        )
     y = TOP + GAP / 2
     for case, ratios in cases:
         middle = y + len(ratios) * BAR / 2 + 5
-        out.append(f'<text x="{LEFT - 14}" y="{middle:.1f}" text-anchor="end">'
-                   f"{escape(case)}</text>")
+        out.append(
+            f'<text x="{LEFT - 14}" y="{middle:.1f}" text-anchor="end">{escape(case)}</text>'
+        )
         for name, ratio in ratios.items():
             begin, end = sorted((x_of(1), x_of(ratio)))
-            out.append(f'<rect class="bar{formats.index(name)}" x="{begin:.1f}" y="{y + 2:.1f}" '
-                       f'width="{max(end - begin, 2):.1f}" height="{BAR - 4}"/>')
+            out.append(
+                f'<rect class="bar{formats.index(name)}" x="{begin:.1f}" y="{y + 2:.1f}" '
+                f'width="{max(end - begin, 2):.1f}" height="{BAR - 4}"/>'
+            )
             anchor, at = ("start", end + 6) if ratio >= 1 else ("end", begin - 6)
-            out.append(f'<text x="{at:.1f}" y="{y + BAR / 2 + 5:.1f}" text-anchor="{anchor}">'
-                       f"{ratio:.2f}x</text>")
+            out.append(
+                f'<text x="{at:.1f}" y="{y + BAR / 2 + 5:.1f}" text-anchor="{anchor}">'
+                f"{ratio:.2f}x</text>"
+            )
             y += BAR
         y += GAP
     for index, name in enumerate(formats):

@@ -2,7 +2,6 @@
 """The repository for checks: its files, their text, and code without its comments."""
 
 import dataclasses
-import functools
 import os
 import pathlib
 import re
@@ -32,9 +31,11 @@ CHECKS = []
 
 def check(name, rule):
     """Registers a function as a check. The rule is one line for ./dev tidy --list."""
+
     def register(function):
         CHECKS.append(Check(name, rule, function))
         return function
+
     return register
 
 
@@ -44,13 +45,19 @@ class Repo:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.paths = sorted(self._list())
+        self._texts = {}
+        self._codes = {}
 
     def _list(self):
-        """The files that git tracks or would add. In a tree without git, all files outside
-        build/."""
+        """Returns the files that git tracks or would add. In a tree without git, returns all files
+        outside build/."""
         result = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=self.root, capture_output=True, text=True, check=False)
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if result.returncode == 0 and result.stdout:
             names = [n for n in result.stdout.split("\0") if n]
             return {n for n in names if (self.root / n).is_file()}
@@ -61,23 +68,25 @@ class Repo:
                 found.add((pathlib.Path(folder) / name).relative_to(self.root).as_posix())
         return found
 
-    @functools.cache
     def text(self, path):
-        return (self.root / path).read_text(encoding="utf-8", errors="replace")
+        if path not in self._texts:
+            self._texts[path] = (self.root / path).read_text(encoding="utf-8", errors="replace")
+        return self._texts[path]
 
     def lines(self, path):
-        """Numbered from 1."""
+        """Returns the lines, numbered from 1."""
         return enumerate(self.text(path).split("\n"), start=1)
 
-    @functools.cache
     def code(self, path):
-        return blank_comments(self.text(path))
+        if path not in self._codes:
+            self._codes[path] = blank_comments(self.text(path))
+        return self._codes[path]
 
     def code_lines(self, path):
         return enumerate(self.code(path).split("\n"), start=1)
 
     def cpp(self, *folders):
-        """C and C++ files, below the folders if some are named."""
+        """Yields C and C++ files, only those below the folders if some are named."""
         for path in self.paths:
             if path.endswith(CPP_SUFFIXES) and (not folders or path.startswith(folders)):
                 yield path
@@ -86,18 +95,22 @@ class Repo:
         return (self.root / path).exists()
 
 
-# Comments, raw strings, strings, characters. A digit separator (1'000) is no character.
+# Comments, raw strings, strings, characters. A digit separator (1'000) is not a character.
 _TOKENS = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
-    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'", re.DOTALL)
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
 
 
 def blank_comments(text):
-    """C++ with comments and the contents of literals made blank. Line numbers stay."""
+    """Returns C++ with comments and the contents of literals made blank. Line numbers stay."""
+
     def blank(match):
         token = match.group(0)
         inner = re.sub(r"[^\n]", " ", token)
         return inner if token.startswith("/") else '"' + inner[1:-1] + '"'
+
     # An include names a file, not text, so it is kept whole.
     parts = re.split(r"(^[ \t]*#[ \t]*include[^\n]*$)", text, flags=re.MULTILINE)
     return "".join(p if i % 2 else _TOKENS.sub(blank, p) for i, p in enumerate(parts))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of lines, functions and files."""
+"""Checks the lengths of lines, functions and files, and the number of files in folders."""
 
 import collections
 import os
@@ -41,8 +41,9 @@ def file_length(repo):
         if count > FILE_MAX:
             yield Finding(path, 1, f"{count} lines, at most {FILE_MAX}; split by reason to exist")
         elif count > FILE_WARN:
-            yield Finding(path, 1, f"{count} lines; nine files in ten stay under {FILE_WARN}",
-                          warning=True)
+            yield Finding(
+                path, 1, f"{count} lines; nine files in ten stay under {FILE_WARN}", warning=True
+            )
 
 
 @check("folder-size", f"a folder has at most {FOLDER_MAX} files of its own")
@@ -109,8 +110,9 @@ def python_functions(repo, path):
         depth = len(line) - len(line.lstrip())
         if start and depth <= indent and not line.lstrip().startswith(")"):
             if last - start > FUNCTION_MAX:
-                yield Finding(path, start, f"function of {last - start} lines, "
-                              f"at most {FUNCTION_MAX}")
+                yield Finding(
+                    path, start, f"function of {last - start} lines, at most {FUNCTION_MAX}"
+                )
             start = 0
         if not start and re.match(r"\s*(async )?def ", line):
             start, indent = number, depth

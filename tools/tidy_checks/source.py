@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first lines of a source file, and words that no source file may have."""
+"""Checks the first lines of source files, and finds words that no source file may have."""
 
 import re
 
-from tidy_checks.repo import LICENCE_LINE, Finding, check
+from tidy_checks.repo import CPP_SUFFIXES, LICENCE_LINE, Finding, check
 
-LICENSED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".lua", "CMakeLists.txt",
-            ".vec")
+LICENSED = (".h", ".cc", ".c", ".py", ".sh", ".cmake", ".lua", "CMakeLists.txt", ".vec")
 SCRIPTS = ("dev", ".ci/run")
 
-# Split in halves, because this file is checked as well.
+# The words are split in halves, because this file is checked as well.
 _MARKERS = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
-_PROMISES = re.compile(r"coming soon|will (come|follow|be (added|written|implemented|done)) later"
-                       r"|not (yet )?implemented|not implemented yet", re.IGNORECASE)
+_PROMISES = re.compile(
+    r"coming soon|will (come|follow|be (added|written|implemented|done)) later"
+    r"|not (yet )?implemented|not implemented yet",
+    re.IGNORECASE,
+)
+_SUPPRESSIONS = re.compile(r"# (noqa(?!: [A-Z]+[0-9]+  \w)|type: ignore|fmt: (off|skip))")
+_CPP_SUPPRESSIONS = re.compile(r"\bNOLINT\w*|#\s*pragma\s+\w+\s+diagnostic\s+ignored")
+_UNCHECKED_LOCKS = re.compile(r"\bNO_THREAD_SAFETY_ANALYSIS\b")
 _PLACES = re.compile(r"(?<![\w.])/(wor" r"k|ho" r"me|Use" r"rs|roo" r"t)/\w")
 
 
@@ -57,8 +62,37 @@ def markers(repo):
 
 @check("promises", "no page or message says that something comes later")
 def promises(repo):
-    yield from search(repo, _PROMISES, "'{}': describe what is, not what will be",
-                      lambda path: not path.startswith("tools/tidy_checks/"))
+    yield from search(
+        repo,
+        _PROMISES,
+        "'{}': describe what is, not what will be",
+        lambda path: not path.startswith("tools/tidy_checks/"),
+    )
+
+
+@check("suppressions", "what switches a check off names the check, and gives a reason after it")
+def suppressions(repo):
+    yield from search(
+        repo,
+        _SUPPRESSIONS,
+        "'{}': name the rule, and give the reason after two spaces",
+        lambda path: path.endswith(".py") and not path.startswith("tools/tidy_checks/"),
+    )
+    yield from search(
+        repo, _CPP_SUPPRESSIONS, "'{}': write the code so that nothing is found", is_cpp
+    )
+    for path in filter(is_cpp, repo.paths):
+        if path == "src/base/mutex.h":  # where it is defined
+            continue
+        lines = ["", "", *repo.text(path).split("\n")]
+        for number, line in enumerate(lines[2:], start=1):
+            near = lines[number - 1 : number + 2]
+            if _UNCHECKED_LOCKS.search(line) and not any("//" in each for each in near):
+                yield Finding(path, number, "say in a comment why clang cannot follow this lock")
+
+
+def is_cpp(path):
+    return path.endswith(CPP_SUFFIXES)
 
 
 @check("machine-paths", "no path of one person's machine")

@@ -11,7 +11,7 @@ _RULE = re.compile(r"\bR-(\d{3})\b")
 
 
 def stated_rules(repo):
-    """{rule: line of its statement}. A rule is stated in bold, or at the start of a heading."""
+    """Returns {rule: line of its statement}. Rules are in bold, or at the start of a heading."""
     rules = {}
     for number, line in repo.lines(SPEC):
         for name in re.findall(r"\*\*R-(\d{3})\b|^#+\s+R-(\d{3})\b", line):

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The bodies of infold's packets, read from front to back: spec/protocol.md sections 2, 3 and 7.
+-- Reads the bodies of infold's packets from front to back (spec/protocol.md, sections 2, 3 and 7).
 -- Returns a function that makes the dissector of bodies.
 
 -- The reasons why reading ends before the body does.
 local CUT_SHORT = {}   -- the capture has no more bytes of this packet
-local TOO_SHORT = {}   -- the packet itself has no more
+local TOO_SHORT = {}   -- the packet itself has no more bytes
 
--- A place in a packet. Reading moves it on.
+-- A place in a packet, which moves on as bytes are read.
 local Reader = {}
 Reader.__index = Reader
 
@@ -15,12 +15,12 @@ local function reader_of(tvb, at)
   return setmetatable({tvb = tvb, at = at, stop = tvb:reported_len()}, Reader)
 end
 
--- Ends reading: the following bytes cannot be read.
+-- Ends reading, because the following bytes cannot be read.
 function Reader:skip() self.at = self.stop end
 
 function Reader:left() return self.stop - self.at end
 
--- The next bytes. Requires: count > 0.
+-- Returns the next bytes. Requires: count > 0.
 function Reader:take(count)
   if count > self:left() then error(TOO_SHORT, 0) end
   if self.at + count > self.tvb:len() then error(CUT_SHORT, 0) end
@@ -28,7 +28,7 @@ function Reader:take(count)
   return self.tvb(self.at - count, count)
 end
 
--- Rising numbers as "0-3, 7".
+-- Writes rising numbers as "0-3, 7".
 local function ranges_text(numbers)
   local parts, first = {}, 1
   for i = 1, #numbers do
@@ -45,7 +45,7 @@ end
 return function(tables, layouts, fields, malformed, make_exact)
   local limits = tables.limits
 
-  -- The numbers below `count` whose bits are set, and whether a bit beyond is set.
+  -- Returns the numbers below `count` whose bits are set, and whether a bit beyond is set.
   local function members(range, count)
     local found, beyond = {}, false
     for at = 0, range:len() - 1 do
@@ -60,7 +60,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     return found, beyond
   end
 
-  -- An element, with its value if the packet has it.
+  -- Shows an element, with its value if the packet has it.
   local function show_element(context, tree, range, index, code)
     local layout, bytes = context.layout, range:len()
     local lower = range(0, math.min(bytes, 4)):le_uint()
@@ -91,8 +91,8 @@ return function(tables, layouts, fields, malformed, make_exact)
     item:add(fields.value, range, value)
   end
 
-  -- Elements side by side: those of these runs {first, count} of the chunk. `code_at` gives the
-  -- code of a block.
+  -- Shows elements that follow each other in the packet: the runs {first, count} of the chunk.
+  -- `code_at` gives the code of a block.
   local function elements(context, reader, tree, runs, code_at)
     local size, total = context.layout.element_bytes, 0
     for _, run in ipairs(runs) do total = total + run[2] end
@@ -123,7 +123,8 @@ return function(tables, layouts, fields, malformed, make_exact)
     end
   end
 
-  -- Exponent codes of these blocks, without padding. Returns {block: code}.
+  -- Shows the exponent codes of these blocks, but not the padding after them. Returns {block:
+  -- code}.
   local function codes(context, reader, tree, field, blocks)
     local layout, found = context.layout, {}
     if #blocks == 0 or layout.code_bytes == 0 then return found end
@@ -167,7 +168,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     end
   end
 
-  -- One of the two sets of a partial sum (R-051).
+  -- Shows one of the two sets of a partial sum (R-051).
   local function special_set(context, reader, tree, field)
     local count = context.layout.elements
     if count == 0 then return end
@@ -206,8 +207,8 @@ return function(tables, layouts, fields, malformed, make_exact)
     end
   end
 
-  -- The set of the chunk's blocks that follow, and the item of a set with a block that does not
-  -- exist.
+  -- Returns the numbers of the chunk's blocks that follow. If the set has a block that does not
+  -- exist, also returns the set's item.
   local function block_set(context, reader, tree)
     local range = reader:take(4 * math.ceil(context.layout.blocks / 32))
     local found, beyond = members(range, context.layout.blocks)
@@ -221,12 +222,12 @@ return function(tables, layouts, fields, malformed, make_exact)
     reader:skip()
   end
 
-  -- Some elements of the chunk, as far as it has them.
+  -- Returns a run of these elements, cut off at the chunk's last element.
   local function run_of(context, first, count)
     return {first, math.min(count, context.layout.elements - first)}
   end
 
-  -- R-018. Sets of all chunks come first.
+  -- Reads whole blocks (R-018). The sets of all chunks come first.
   local function whole_blocks(context, reader, chunks)
     local present, wrong = {}, {}
     for i, tree in ipairs(chunks) do present[i], wrong[i] = block_set(context, reader, tree) end
@@ -243,7 +244,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     end
   end
 
-  -- The four bits of each block, as a list. Nothing if they are not allowed (R-019).
+  -- Returns the four bits of each block as a list, or nothing if they are not allowed (R-019).
   local function quarter_bits(context, reader, tree, present)
     if #present == 0 then return {} end
     local range, found = reader:take(math.ceil(#present / 2)), {}
@@ -293,7 +294,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     end
   end
 
-  -- The reason why this packet may not leave out zeros, or nothing (R-018, R-019).
+  -- Returns why this packet may not leave out zeros, or nothing (R-018, R-019).
   local function refusal(context, chunks, grain, reserved)
     local is_result = context.kind == "RESULT"
     local ordered = context.layout.reduction == "min" or context.layout.reduction == "max"
@@ -330,7 +331,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     walk(context, reader, chunks)
   end
 
-  -- R-065. `with_bits` gives the form.
+  -- Reads the missing ranks of a PENDING (R-065), which are bits or ranges of ranks.
   local function pending(context, reader, tree, with_bits)
     local bytes = reader:left()
     for length = 0, math.min(limits.pending_bytes_max, bytes - 1), 4 do
@@ -365,7 +366,7 @@ return function(tables, layouts, fields, malformed, make_exact)
     context.info[#context.info + 1] = "missing " .. text
   end
 
-  -- R-067. In a train another packet may follow.
+  -- Whether the packet is a brief result (R-067). In a train, another packet may follow.
   local function is_brief(context, reader)
     local layout = context.layout
     local may_be = context.kind == "RESULT" and context.contributors == 1 and

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The body of an aggregator's partial sum in format native: spec/protocol.md R-042. Returns a
--- function that makes its reader.
+-- Reads the body of an aggregator's partial sum in format native (spec/protocol.md R-042). Returns
+-- a function that makes the reader.
 
 local PARTS_MAX, PAIRS_MAX = 32, 12
 
--- The reason why there is no such part of a chunk with this layout, or nothing.
+-- Returns why a chunk with this layout cannot have such a part, or nothing.
 local function refusal(layout, head)
   local is_f64, rows_end = layout.data_type == "f64", head.first_row + head.rows
   if head.parts == 0 or head.parts > PARTS_MAX then return "No such number of parts" end
@@ -25,7 +25,7 @@ local function refusal(layout, head)
 end
 
 return function(tables, layouts, fields, malformed, padding)
-  -- Binary64 side by side. `places` has the element of each.
+  -- Shows binary64 numbers that follow each other. `places` has the element of each.
   local function doubles(context, reader, tree, title, field, places)
     if #places == 0 then return end
     local range = reader:take(8 * #places)
@@ -38,7 +38,7 @@ return function(tables, layouts, fields, malformed, padding)
     end
   end
 
-  -- The elements of the pairs.
+  -- Returns the elements that have a second binary64.
   local function indices(context, reader, tree, count)
     if count == 0 then return {} end
     local start, range, found, least, wrong = reader.at, reader:take(2 * count), {}, 0, false

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A Wireshark dissector of infold's packets (spec/protocol.md): header, flags, bodies, and a
--- finding for each error that makes a packet malformed (R-004). It needs the files beside it. It
--- looks at one packet at a time, so it does not know a job's limits, workers or slots.
+-- A Wireshark dissector of infold's packets (spec/protocol.md). It shows the header, the flags and
+-- the bodies, and has a finding for each error that makes a packet malformed (R-004). It needs the
+-- files beside it. It looks at one packet at a time, so it does not know a job's limits, workers or
+-- slots.
 local folder = debug.getinfo(1, "S").source:match("^@(.*[/\\])") or ""
 local tables = dofile(folder .. "tables.lua")
 local layouts = dofile(folder .. "layout.lua")
@@ -31,8 +32,8 @@ local function label_of(name)
   return name:sub(1, 1):upper() .. name:sub(2):gsub("_", " ")
 end
 
--- Fields of a table's row {offset, bytes, name}. Two names are the halves of a byte. Notes their
--- keys.
+-- Adds the fields of a table's row {offset, bytes, name}, and notes their keys. If the row has two
+-- names, these are the halves of a byte.
 local function add_row(prefix, row)
   local high, low = row[3]:match("^(.+), (.+)$")
   row.keys = {}
@@ -57,7 +58,7 @@ for _, row in ipairs(tables.abort) do add_row("abort.", row) end
 for bit, name in pairs(tables.flags) do
   add_field("flags." .. name:lower(), ProtoField.bool, name, 8, nil, bit)
 end
--- The signatures in an ABORT have the fields of a header, a second time (R-080).
+-- The signatures in an ABORT repeat the fields of a header (R-080).
 for _, name in ipairs({"elements", "data_type", "format", "collective", "reduction", "shape"}) do
   local make = ({elements = ProtoField.uint16, shape = ProtoField.uint32})[name] or ProtoField.uint8
   add_field("signature." .. name, make, label_of(name), name == "shape" and base.HEX or base.DEC,
@@ -96,7 +97,7 @@ add_field("probe", ProtoField.bytes, "Probe")
 add_field("surplus", ProtoField.bytes, "Bytes too many")
 for _, field in pairs(fields) do infold.fields[#infold.fields + 1] = field end
 
--- Findings. Those of malformed packets have the names of core::Malformed.
+-- Findings. A malformed packet's finding has the name that core::Malformed gives the error.
 
 local malformed, findings = {}, {}
 local function add_finding(list, name, label, group, severity)
@@ -126,7 +127,7 @@ local body = bodies(tables, layouts, fields, malformed, exact)
 
 -- The header
 
--- {name: value} of the rows, each shown under `prefix`. Two names are the halves of a byte.
+-- Shows the rows under `prefix`. Returns {name: value}. Two names are the halves of a byte.
 local function read_rows(rows, range, tree, prefix)
   local values = {}
   for _, row in ipairs(rows) do
@@ -181,7 +182,8 @@ local function show_abort(values, range, tree)
   values.info[#values.info + 1] = why
 end
 
--- The checks of R-002 and R-004 that need the header alone. Returns whether a body can be read.
+-- Makes the checks of R-002 and R-004 that need only the header. Returns whether a body can be
+-- read.
 local function check_header(values, flags)
   local sums = values.reduction == 0 or values.reduction == 1
   local known = tables.data_types[values.data_type] and tables.wire_formats[values.format] and
@@ -298,8 +300,8 @@ local function read_body(reader, tree, values, flags)
 end
 
 -- Shows the packet at the reader's place. Returns whether another packet follows it. Some hosts
--- leave cutting to their network card. Their packets are captured before the cut, as a train in one
--- datagram.
+-- leave it to their network card to cut trains. Their packets are captured before the cut, as a
+-- train in one datagram.
 local function show_packet(reader, pinfo, tree)
   local values, flags, named, tvb = {}, {}, {}, reader.tvb
   local readable = guarded(tree, function()
@@ -364,7 +366,7 @@ function infold.dissector(tvb, pinfo, tree)
   return tvb:len()
 end
 
--- infold's own probes have zeros after their first byte, unlike datagrams of others.
+-- infold's own probes have zeros after their first byte, unlike datagrams of other programs.
 local function is_infold(tvb)
   if tvb:len() < 8 then return false end
   if not is_probe(tvb) then return begins_packet(tvb, 0) end
@@ -373,7 +375,7 @@ end
 
 infold:register_heuristic("udp", function(tvb, pinfo, tree)
   if not is_infold(tvb) then return false end
-  -- Between these two addresses, malformed packets are then shown, too.
+  -- From now on, malformed packets between these two addresses are shown as well.
   pinfo.conversation = infold
   infold.dissector(tvb, pinfo, tree)
   return true

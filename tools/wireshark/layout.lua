@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The layout and the values of elements in a packet: spec/protocol.md sections 3 and 7. Pure
--- functions of numbers. They use neither bit operators nor integers, which Lua 5.2 lacks.
+-- The layout and the values of elements in a packet (spec/protocol.md, sections 3 and 7). These are
+-- pure functions of numbers. They use neither bit operators nor integers, because Lua 5.2 lacks
+-- both.
 
 local function code_of(names, wanted)
   for code, name in pairs(names) do
@@ -12,7 +13,7 @@ end
 -- Bit k of a number, counted from the lowest.
 local function bit_of(number, k) return math.floor(number / 2 ^ k) % 2 end
 
--- number x 2^exponent, in two factors, because one factor alone could be 0.
+-- Returns number x 2^exponent, by two multiplications, because a single factor could be 0.
 local function scaled(number, exponent)
   local half = math.floor(exponent / 2)
   return number * 2 ^ half * 2 ^ (exponent - half)
@@ -60,12 +61,12 @@ local function layout_of(tables, signature)
     reduction = tables.reductions[signature.reduction],
     element_bytes = is_native and DATA_BYTES[data_type] or tonumber(format:match("%d+")) / 8,
     block_elements = is_f64 and limits.block_elements_f64 or limits.block_elements,
-    -- Integers have no codes, also where their blocks are counted.
+    -- Integers have no codes, even where their blocks are counted.
     code_bytes = not is_block and 0 or is_f64 and 2 or 1,
     bias = is_f64 and limits.exponent_bias_f64 or limits.exponent_bias,
     code_max = is_f64 and limits.exponent_code_max_f64 or limits.exponent_code_max,
     elements = signature.elements,
-    -- Of a partial sum of native: how many rows there are, and the unit of row 0 (R-042).
+    -- How many rows a partial sum of native has, and the exponent of row 0's unit (R-042).
     rows = is_f64 and 66 or 9,
     row_exponent = is_f64 and -1074 or -149,
   }
@@ -88,9 +89,9 @@ local function mantissa_value(layout, mantissa, code, has_specials)
   return scaled(mantissa, unit_exponent(layout, code))
 end
 
--- The value in its tensor of an element that is an integer, or a float of native. Nothing if the
--- packet alone does not have it: with agreed exponents, R-040, and of digits, R-043. `upper` and
--- `lower` are its bits, `number` is the signed integer.
+-- The tensor's value of an element that is an integer, or a float of native. Returns nothing if the
+-- packet alone does not have the value, as with agreed exponents (R-040) and with digits (R-043).
+-- `upper` and `lower` are the element's bits, and `number` is the signed integer.
 local function integer_value(layout, number, upper, lower)
   local bytes = layout.element_bytes
   if layout.is_native then return float_of(layout.data_type, upper, lower, bytes) end
@@ -104,7 +105,7 @@ local function integer_value(layout, number, upper, lower)
   if not FLOATS[layout.data_type] then return number end
   if is_copied then return float_of(layout.data_type, upper, lower, bytes) end
   if not is_ordered then return nil end
-  if number < 0 then  -- The order of R-025 turns all bits but the sign.
+  if number < 0 then  -- The order of R-025 inverts all bits but the sign.
     if bytes == 8 then
       upper, lower = 2 ^ 31 + (2 ^ 31 - 1 - upper % 2 ^ 31), 2 ^ 32 - 1 - lower
     else

@@ -3,9 +3,8 @@
 """Makes tools/wireshark/tables.lua, the dissector's tables, from spec/protocol.md.
 
 Usage: tables.py --check | --update
-First each table of the page is compared with wire/infold_wire.h. A name or number that only one of
-the two has stops the program with a message. --check fails if tables.lua differs from the new
-tables.
+First it compares each table of the page with wire/infold_wire.h, and stops with a message if only
+one of the two has a name or number. --check fails if tables.lua differs from the new tables.
 """
 
 import pathlib
@@ -15,17 +14,38 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = pathlib.Path(__file__).resolve().parent / "tables.lua"
 UPDATE = "tools/wireshark/tables.py --update"
-# The page's names for a byte with two nibbles, and the header's.
-WIRE_NAMES = {"version, kind": "version_kind", "data type, format": "format",
-              "collective, reduction": "operation"}
+# {the page's name of a byte with two halves: the C header's name}
+WIRE_NAMES = {
+    "version, kind": "version_kind",
+    "data type, format": "format",
+    "collective, reduction": "operation",
+}
 # The constants of the header that the dissector computes with.
-LIMITS = ("MAGIC", "VERSION", "PROBE_MAGIC", "ECHO_MAGIC", "PROBE_BYTES_MIN", "HEADER_BYTES",
-          "TAG_BYTES", "PAYLOAD_BYTES_MAX", "BLOCK_ELEMENTS", "BLOCK_ELEMENTS_F64", "EXPONENT_BIAS",
-          "EXPONENT_BIAS_F64", "EXPONENT_CODE_MAX", "EXPONENT_CODE_MAX_F64", "PENDING_BYTES_MAX",
-          "SPARSE_CHUNKS_MAX")
+LIMITS = (
+    "MAGIC",
+    "VERSION",
+    "PROBE_MAGIC",
+    "ECHO_MAGIC",
+    "PROBE_BYTES_MIN",
+    "HEADER_BYTES",
+    "TAG_BYTES",
+    "PAYLOAD_BYTES_MAX",
+    "BLOCK_ELEMENTS",
+    "BLOCK_ELEMENTS_F64",
+    "EXPONENT_BIAS",
+    "EXPONENT_BIAS_F64",
+    "EXPONENT_CODE_MAX",
+    "EXPONENT_CODE_MAX_F64",
+    "PENDING_BYTES_MAX",
+    "SPARSE_CHUNKS_MAX",
+)
 # Columns of the page's table of codes, with the prefix that the header gives their names.
-CODES = {"data type": "DTYPE", "wire format": "FORMAT", "collective": "COLLECTIVE",
-         "reduction": "REDUCTION"}
+CODES = {
+    "data type": "DTYPE",
+    "wire format": "FORMAT",
+    "collective": "COLLECTIVE",
+    "reduction": "REDUCTION",
+}
 BYTES = {"uint8_t": 1, "infold_be16": 2, "infold_be32": 4}
 
 
@@ -44,24 +64,25 @@ def snake(name):
 
 # The page
 
+
 def table(page, *titles):
-    """Rows of the first table with these titles, as lists of cells."""
+    """Returns the rows of the first table with these titles, as lists of cells."""
     head = r"^\|\s*" + r"\s*\|\s*".join(map(re.escape, titles)) + r"\s*\|\n\|[-|]+\|\n((?:\|.*\n)+)"
     found = re.search(head, page, re.MULTILINE)
     if not found:
         raise Drift(f"spec/protocol.md has no table with the columns {', '.join(titles)}")
-    return [[cell.strip() for cell in line.strip("|").split("|")]
-            for line in found[1].splitlines()]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
 
 
 def header_of_page(page):
-    """[(offset, bytes, name)] and {bit: flag}."""
+    """Returns [(offset, bytes, name)] and {bit: flag}."""
     fields, flags = [], {}
     for offset, size, name, meaning in table(page, "offset", "bytes", "field", "meaning"):
         fields.append((int(offset), int(size), name))
         if name == "flags":
-            flags = {int(bit, 16): flag
-                     for bit, flag in re.findall(r"(0x[0-9A-F]{2}) ([A-Z]+)", meaning)}
+            flags = {
+                int(bit, 16): flag for bit, flag in re.findall(r"(0x[0-9A-F]{2}) ([A-Z]+)", meaning)
+            }
     return fields, flags
 
 
@@ -70,7 +91,7 @@ def kinds_of_page(page):
 
 
 def flags_of_kinds(page, kinds):
-    """{kind: names of its flags}; every packet may have TAGGED."""
+    """Returns {kind: names of its flags}; every packet may have TAGGED."""
     allowed = {kind: {"TAGGED"} for kind in kinds.values()}
     for kind, flags in table(page, "kind", "flags"):
         if kind in allowed:
@@ -81,10 +102,10 @@ def flags_of_kinds(page, kinds):
 
 
 def codes_of_page(page):
-    """{column: {code: name}} of R-020."""
+    """Returns {column: {code: name}} of R-020."""
     columns = {column: {} for column in CODES}
     for code, *names in table(page, "code", *CODES):
-        for column, name in zip(columns, names):
+        for column, name in zip(columns, names, strict=True):
             if name:
                 columns[column][int(code)] = name
     return columns
@@ -95,34 +116,44 @@ def reasons_of_page(page):
 
 
 def exact_of_page(page):
-    """[(offset, bytes, name)] of the first bytes of R-042."""
+    """Returns [(offset, bytes, name)] of the first bytes of R-042."""
     rows = table(page, "offset", "bytes", "field")
     names = [re.match(r"\*([a-z ]+)\*", field) for _, _, field in rows]
-    return [(int(offset), int(size), snake(name[1]) if name else "reserved")
-            for (offset, size, _), name in zip(rows, names)]
+    return [
+        (int(offset), int(size), snake(name[1]) if name else "reserved")
+        for (offset, size, _), name in zip(rows, names, strict=True)
+    ]
 
 
 def exponents_of_page(page):
-    """{tensor: (bias, last code)} of R-027."""
-    return {tensor: (int(bias), int(re.match(r"\d+", last)[0]))
-            for tensor, bias, last in table(page, "tensor", "bias", "last code")}
+    """Returns {tensor: (bias, last code)} of R-027."""
+    return {
+        tensor: (int(bias), int(re.match(r"\d+", last)[0]))
+        for tensor, bias, last in table(page, "tensor", "bias", "last code")
+    }
 
 
 # The header
 
+
 def constants(wire):
     text = re.sub(r"/\*.*?\*/", "", wire, flags=re.DOTALL)
-    return {name: int(value, 0)
-            for name, value in re.findall(r"\bINFOLD_(\w+) = (0x[0-9A-F]+|\d+)\s*[,}\n]", text)}
+    return {
+        name: int(value, 0)
+        for name, value in re.findall(r"\bINFOLD_(\w+) = (0x[0-9A-F]+|\d+)\s*[,}\n]", text)
+    }
 
 
 def enumeration(numbers, prefix):
-    return {number: name[len(prefix) + 1:] for name, number in numbers.items()
-            if name.startswith(prefix + "_") and not name.endswith("_COUNT")}
+    return {
+        number: name[len(prefix) + 1 :]
+        for name, number in numbers.items()
+        if name.startswith(prefix + "_") and not name.endswith("_COUNT")
+    }
 
 
 def struct(wire, name):
-    """[(offset, bytes, name)] of the members."""
+    """Returns [(offset, bytes, name)] of the members."""
     body = re.search(rf"^struct {name} \{{\n(.*?)^\}};", wire, re.MULTILINE | re.DOTALL)
     if not body:
         raise Drift(f"wire/infold_wire.h has no struct {name}")
@@ -135,7 +166,7 @@ def struct(wire, name):
 
 
 def flags_of_wire(wire, kinds):
-    """{kind: names of its flags} of infold_flags_of()."""
+    """Returns {kind: names of its flags} of infold_flags_of()."""
     body = re.search(r"infold_flags_of\(uint32_t kind\) \{(.*?)^\}", wire, re.MULTILINE | re.DOTALL)
     cases = re.findall(r"(?:case INFOLD_KIND_(\w+)|default):\s*return ([^;]+);", body[1])
     named = {kind: set(re.findall(r"INFOLD_FLAG_(\w+)", flags)) for kind, flags in cases}
@@ -144,12 +175,16 @@ def flags_of_wire(wire, kinds):
 
 # Both
 
+
 def read(page, wire):
-    """The tables of the dissector. Raises Drift if page and header differ."""
+    """Returns the tables of the dissector. Raises Drift if page and header differ."""
     numbers = constants(wire)
     fields, flags = header_of_page(page)
-    expect_same("the header", [(at, size, WIRE_NAMES.get(name, snake(name)))
-                               for at, size, name in fields], struct(wire, "infold_header"))
+    expect_same(
+        "the header",
+        [(at, size, WIRE_NAMES.get(name, snake(name))) for at, size, name in fields],
+        struct(wire, "infold_header"),
+    )
     expect_same("flags", flags, enumeration(numbers, "FLAG"))
     kinds = kinds_of_page(page)
     expect_same("kinds", kinds, enumeration(numbers, "KIND"))
@@ -157,13 +192,21 @@ def read(page, wire):
     expect_same("flags of kinds", allowed, flags_of_wire(wire, kinds))
     codes = codes_of_page(page)
     for column, prefix in CODES.items():
-        expect_same(column, {code: snake(name).upper() for code, name in codes[column].items()},
-                    enumeration(numbers, prefix))
+        expect_same(
+            column,
+            {code: snake(name).upper() for code, name in codes[column].items()},
+            enumeration(numbers, prefix),
+        )
     reasons = enumeration(numbers, "ABORT")
     expect_same("reasons", reasons_of_page(page), sorted(reasons))
-    expect_same("exponents", exponents_of_page(page),
-                {"f64": (numbers["EXPONENT_BIAS_F64"], numbers["EXPONENT_CODE_MAX_F64"]),
-                 "all others": (numbers["EXPONENT_BIAS"], numbers["EXPONENT_CODE_MAX"])})
+    expect_same(
+        "exponents",
+        exponents_of_page(page),
+        {
+            "f64": (numbers["EXPONENT_BIAS_F64"], numbers["EXPONENT_CODE_MAX_F64"]),
+            "all others": (numbers["EXPONENT_BIAS"], numbers["EXPONENT_CODE_MAX"]),
+        },
+    )
     expect_same("a part of R-042", exact_of_page(page), struct(wire, "infold_exact"))
     bits = {flag: bit for bit, flag in flags.items()}
     return {
@@ -171,8 +214,9 @@ def read(page, wire):
         "header": fields,
         "flags": flags,
         "kinds": kinds,
-        "flags_of": {kind: sum(bits[flag] for flag in allowed[name])
-                     for kind, name in kinds.items()},
+        "flags_of": {
+            kind: sum(bits[flag] for flag in allowed[name]) for kind, name in kinds.items()
+        },
         **{snake(column) + "s": names for column, names in codes.items()},
         "grains": {code: name.lower() for code, name in enumeration(numbers, "GRAIN").items()},
         "reasons": {code: name.lower() for code, name in reasons.items()},
@@ -184,6 +228,7 @@ def read(page, wire):
 
 
 # Lua
+
 
 def value(item):
     return f'"{item}"' if isinstance(item, str) else str(item)
@@ -200,12 +245,15 @@ def lines_of(name, content):
 
 
 def lua(tables):
-    lines = ["-- SPDX-License-Identifier: Apache-2.0", "--",
-             "-- Fields, names and limits of infold's packets, made from spec/protocol.md and",
-             "-- wire/infold_wire.h. Do not edit this file; change those and run:",
-             f"--   {UPDATE}",
-             "-- A field is {offset, bytes, name}; two names share a byte, half each.",
-             "return {"]
+    lines = [
+        "-- SPDX-License-Identifier: Apache-2.0",
+        "--",
+        "-- Fields, names and limits of infold's packets, made from spec/protocol.md and",
+        "-- wire/infold_wire.h. Do not edit this file; change those and run:",
+        f"--   {UPDATE}",
+        "-- A field is {offset, bytes, name}; two names share a byte, half each.",
+        "return {",
+    ]
     for name, content in tables.items():
         lines += lines_of(name, content)
     return "\n".join(lines + ["}"]) + "\n"

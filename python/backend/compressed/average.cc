@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Averages of gradients that travel compressed, as one call of the group.
+// Averages of gradients that travel compressed, made as one call of the group.
 #include <limits>
 #include <memory>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kName = "compressed average";
 
-// The gradients of one call in the host's memory, in float32.
+// The gradients of one call, in the host's memory and in float32.
 struct Parameters {
   std::vector<std::string> names;
   std::vector<std::vector<std::size_t>> sides;

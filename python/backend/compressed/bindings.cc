@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/backend/compressed/bindings.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -28,10 +29,10 @@ CompressionOptions::Settings settings_of(const py::dict& given) {
   return settings;
 }
 
-// None: no control. A wrong name or type is a ValueError that lists the right ones.
-std::optional<ControlOptions> control_of(const py::object& given) {
+// None means no steering. A wrong name or type raises a ValueError that lists the right ones.
+std::optional<SteeringOptions> steering_of(const py::object& given) {
   if (given.is_none()) return std::nullopt;
-  ControlOptions options;
+  SteeringOptions options;
   for (const auto& [key, value] : given.cast<py::dict>()) {
     const auto name = key.cast<std::string>();
     try {
@@ -46,11 +47,11 @@ std::optional<ControlOptions> control_of(const py::object& given) {
       } else if (name == "tolerance") {
         options.tolerance = value.cast<double>();
       } else {
-        throw py::value_error("infold: control has no option '" + name +
+        throw py::value_error("infold: steering has no option '" + name +
                               "'; it has: setting, cheapest, finest, may_skip, tolerance");
       }
     } catch (const py::cast_error&) {
-      throw py::value_error("infold: control: " + name + " is " +
+      throw py::value_error("infold: steering: " + name + " is " +
                             py::repr(value).cast<std::string>() + ", which has the wrong type");
     }
   }
@@ -60,13 +61,13 @@ std::optional<ControlOptions> control_of(const py::object& given) {
 std::shared_ptr<Compressor> make_compressor(const std::string& method, const py::dict& settings,
                                             const std::string& memory,
                                             const py::dict& memory_settings, std::uint64_t seed,
-                                            const py::object& control) {
+                                            const py::object& steering) {
   const CompressionOptions options = {.method = method,
                                       .settings = settings_of(settings),
                                       .memory = memory,
                                       .memory_settings = settings_of(memory_settings),
                                       .seed = seed,
-                                      .control = control_of(control)};
+                                      .steering = steering_of(steering)};
   return std::make_shared<Compressor>(options);
 }
 
@@ -109,17 +110,18 @@ py::dict statistics_of(Compressor& compressor) {
   counts["bytes_before"] = now.bytes_before;
   counts["bytes_sent"] = now.bytes_sent;
   counts["bytes_received"] = now.bytes_received;
+  counts["fallbacks"] = now.fallbacks;
   return counts;
 }
 
-py::list controlled_calls_of(Compressor& compressor) {
-  std::vector<ControlledCall> now;
+py::list steered_calls_of(Compressor& compressor) {
+  std::vector<SteeredCall> now;
   {
     const py::gil_scoped_release released;
-    now = compressor.controlled_calls();
+    now = compressor.steered_calls();
   }
   py::list calls;
-  for (const ControlledCall& each : now) {
+  for (const SteeredCall& each : now) {
     py::dict call;
     call["first_parameter"] = each.first_parameter;
     call["parameters"] = each.parameters;
@@ -135,7 +137,7 @@ py::list controlled_calls_of(Compressor& compressor) {
 void bind_compressor(py::module_& module) {
   py::class_<Compressor, std::shared_ptr<Compressor>>(module, "Compressor")
       .def(py::init(&make_compressor), py::arg("method"), py::arg("settings"), py::arg("memory"),
-           py::arg("memory_settings"), py::arg("seed"), py::arg("control") = py::none())
+           py::arg("memory_settings"), py::arg("seed"), py::arg("steering") = py::none())
       .def("choice", &Compressor::choice, py::call_guard<py::gil_scoped_release>())
       .def("set_rate", &Compressor::set_rate, py::arg("rate"),
            py::call_guard<py::gil_scoped_release>())
@@ -143,7 +145,7 @@ void bind_compressor(py::module_& module) {
       .def("load", &load, py::arg("choice"), py::arg("rank"), py::arg("world"), py::arg("entries"),
            py::arg("own_rank"), py::arg("own_world"))
       .def("statistics", &statistics_of)
-      .def("controlled_calls", &controlled_calls_of);
+      .def("steered_calls", &steered_calls_of);
   module.def(
       "measure_speed",
       [](const std::string& method, const py::dict& settings, std::size_t elements, int world,

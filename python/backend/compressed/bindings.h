@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Python class of a Compressor, and methods that are written in Python. States are plain lists
-// here; infold.compress gives them the form of a state_dict.
+// here; infold.compress turns them into a state_dict.
 #pragma once
 
 #include <pybind11/pybind11.h>

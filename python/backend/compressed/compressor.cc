@@ -24,12 +24,12 @@ Compressor::Compressor(const CompressionOptions& options) : compression_(made(op
 Result<void> Compressor::average(Communicator& communicator,
                                  std::span<const ParameterView> parameters,
                                  const AverageOptions& options) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return compression_.average(communicator, parameters, options);
 }
 
 Result<void> Compressor::average_alone(std::span<const ParameterView> parameters) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!alone_) {
     Result<LocalGroup> group = LocalGroup::create({.world = 1});
     if (!group) return tl::unexpected(group.error());
@@ -39,35 +39,35 @@ Result<void> Compressor::average_alone(std::span<const ParameterView> parameters
 }
 
 std::string Compressor::choice() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return compression_.choice();
 }
 
 void Compressor::set_rate(double rate) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   compression_.set_rate(rate);
 }
 
 CompressionState Compressor::state() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return compression_.state();
 }
 
 void Compressor::load(const CompressionState& state, int rank, int world) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (auto loaded = compression_.load(state, rank, world); !loaded) {
     throw refusal_of(loaded.error());
   }
 }
 
 CompressionStatistics Compressor::statistics() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return compression_.statistics();
 }
 
-std::vector<ControlledCall> Compressor::controlled_calls() {
-  const std::lock_guard lock(mutex_);
-  return compression_.controlled_calls();
+std::vector<SteeredCall> Compressor::steered_calls() {
+  const base::MutexLock lock(mutex_);
+  return compression_.steered_calls();
 }
 
 }  // namespace infold::pytorch

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a hook for compressed gradients remembers: one infold::Compression, and what Python asks of
-// it while a bucket may be on its way.
+// What a hook for compressed gradients remembers: one infold::Compression. Python may use it while
+// a bucket is being averaged.
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,31 +13,33 @@
 #include <infold/compression.h>
 #include <infold/local_group.h>
 
+#include "base/mutex.h"
+
 namespace infold::pytorch {
 
-// Any thread may call any method. They wait for an average that is being made.
+// Any thread may call any method. A method waits while an average is being made.
 class Compressor {
  public:
-  // Throws std::invalid_argument, with the allowed names and limits.
+  // Throws std::invalid_argument, which lists the allowed names and limits.
   explicit Compressor(const CompressionOptions& options);
 
   Result<void> average(Communicator& communicator, std::span<const ParameterView> parameters,
                        const AverageOptions& options);
-  // In a group of one rank: what a network of one rank gives.
+  // For a group of one rank: gives what a network of one rank would give.
   Result<void> average_alone(std::span<const ParameterView> parameters);
 
   std::string choice();
   void set_rate(double rate);
   CompressionState state();
-  // Throws std::invalid_argument if the state is of another choice, rank or world.
+  // Throws std::invalid_argument if the state has another choice, rank or world.
   void load(const CompressionState& state, int rank, int world);
   CompressionStatistics statistics();
-  std::vector<ControlledCall> controlled_calls();
+  std::vector<SteeredCall> steered_calls();
 
  private:
-  std::mutex mutex_;
-  Compression compression_;
-  std::optional<LocalGroup> alone_;  // made by the first average_alone()
+  base::Mutex mutex_;
+  Compression compression_ GUARDED_BY(mutex_);
+  std::optional<LocalGroup> alone_ GUARDED_BY(mutex_);  // made by the first average_alone()
 };
 
 }  // namespace infold::pytorch

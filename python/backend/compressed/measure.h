@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measurements of compression methods for Python: speed and bits of one rank, and the error of a
+// Measurements of compression methods for Python: speed and bits at one rank, and the error of a
 // mean.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace infold::pytorch {
 
 // Both throw std::invalid_argument.
 pybind11::dict measure_speed(const CompressionOptions& options, const CodecSpeedOptions& how);
-// Each gradient is one rank's.
+// Each gradient belongs to one rank.
 double measure_error(const CompressionOptions& options, const std::vector<at::Tensor>& gradients);
 
 }  // namespace infold::pytorch

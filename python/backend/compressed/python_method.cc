@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The objects are called on the thread that begins the group's calls, under the interpreter's lock.
+// The Python objects are called on the thread that begins the group's calls, under the
+// interpreter's lock.
 #include "python/backend/compressed/python_method.h"
 
 #include <limits>
@@ -14,7 +15,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include "codec/compress/counter_random.h"
+#include "compress/counter_random.h"
 #include "python/backend/compressed/tensor_list.h"
 #include "python/backend/names.h"
 
@@ -23,13 +24,13 @@ namespace py = pybind11;
 namespace infold::pytorch {
 namespace {
 
-constexpr Names<codec::Bias, 5> kBiases = {{{"none", codec::Bias::none},
-                                            {"unbiased", codec::Bias::unbiased},
-                                            {"contractive", codec::Bias::contractive},
-                                            {"direction", codec::Bias::direction},
-                                            {"unknown", codec::Bias::unknown}}};
+constexpr Names<compress::Bias, 5> kBiases = {{{"none", compress::Bias::none},
+                                               {"unbiased", compress::Bias::unbiased},
+                                               {"contractive", compress::Bias::contractive},
+                                               {"direction", compress::Bias::direction},
+                                               {"unknown", compress::Bias::unknown}}};
 
-// Its last owner may be a thread without the interpreter's lock.
+// An object's last owner may be a thread that does not hold the interpreter's lock.
 std::shared_ptr<py::object> shared_object(py::object object) {
   return {new py::object(std::move(object)), [](py::object* each) {
             if (Py_IsInitialized() == 0) return;  // the interpreter has freed it
@@ -38,7 +39,8 @@ std::shared_ptr<py::object> shared_object(py::object object) {
           }};
 }
 
-// The Python code's exceptions as text, because the interpreter may end before they do.
+// Turns exceptions of Python code into text, because the interpreter may end before the exceptions
+// do.
 template <typename Action>
 auto in_python(const char* name, const Action& action) {
   const py::gil_scoped_acquire acquired;
@@ -49,12 +51,12 @@ auto in_python(const char* name, const Action& action) {
   }
 }
 
-// A torch.Generator takes a signed number.
-std::uint64_t seed_of(const codec::Turn& turn) {
-  return codec::CounterRandom::own(turn, 0).key() >> 1;
+// A torch.Generator takes a signed number, so the seed has 63 bits.
+std::uint64_t seed_of(const compress::Turn& turn) {
+  return compress::CounterRandom::own(turn, 0).key() >> 1;
 }
 
-std::vector<std::int64_t> sides_of(const codec::Shape& shape) {
+std::vector<std::int64_t> sides_of(const compress::Shape& shape) {
   if (shape.sides.empty()) return {static_cast<std::int64_t>(shape.elements)};
   return {shape.sides.begin(), shape.sides.end()};
 }
@@ -65,21 +67,21 @@ at::Tensor copy_of(std::span<const float> values, const std::vector<std::int64_t
   return tensor;
 }
 
-class PythonCompressor final : public codec::GatheredCompressor {
+class PythonCompressor final : public compress::GatheredCompressor {
  public:
-  PythonCompressor(std::shared_ptr<py::object> object, const codec::Shape& shape)
+  PythonCompressor(std::shared_ptr<py::object> object, const compress::Shape& shape)
       : object_(std::move(object)),
         sides_(sides_of(shape)),
         has_memory_(object_->attr("has_memory").cast<bool>()) {}
 
   void commit() override { std::swap(state_, next_state_); }
-  std::vector<codec::Kept> kept() override {
+  std::vector<compress::Kept> kept() override {
     if (!has_memory_) return {};
     return {{.name = "own memory", .values = &state_, .is_of_any_size = true}};
   }
 
  private:
-  void encode(std::span<const float> tensor, const codec::Turn& turn,
+  void encode(std::span<const float> tensor, const compress::Turn& turn,
               std::vector<std::byte>& code) override {
     in_python("compress", [&] {
       const py::tuple made =
@@ -110,15 +112,15 @@ class PythonCompressor final : public codec::GatheredCompressor {
 
   const std::shared_ptr<py::object> object_;
   const std::vector<std::int64_t> sides_;
-  // What a memory in Python remembers, in a form of its own; after the last step, and after the
-  // step that is being made.
+  // What a memory in Python remembers, in its own form: after the last step, and after the step
+  // that is being made.
   const bool has_memory_;
   std::vector<float> state_;
   std::vector<float> next_state_;
 };
 
-std::vector<codec::Setting> settings_of(const py::dict& given) {
-  std::vector<codec::Setting> settings;
+std::vector<compress::Setting> settings_of(const py::dict& given) {
+  std::vector<compress::Setting> settings;
   for (const auto& [name, value] : given) {
     settings.push_back({.name = name.cast<std::string>(),
                         .usual = value.cast<double>(),
@@ -134,21 +136,21 @@ std::vector<codec::Setting> settings_of(const py::dict& given) {
 
 void add_python_method(const std::string& name, const std::string& bias, const py::dict& settings,
                        py::object make) {
-  codec::Method method;
+  compress::Method method;
   method.name = name;
   method.summary = "a method in Python";
   method.bias = value_of(kBiases, bias, "bias");
   method.settings = settings_of(settings);
   method.make = [names = method.settings, make = shared_object(std::move(make))](
-                    const codec::Shape& shape, const codec::Settings& values) {
-    return in_python("make", [&]() -> std::unique_ptr<codec::Compressor> {
+                    const compress::Shape& shape, const compress::Settings& values) {
+    return in_python("make", [&]() -> std::unique_ptr<compress::Compressor> {
       py::dict arguments;
-      for (const codec::Setting& each : names) arguments[each.name.c_str()] = values[each.name];
+      for (const compress::Setting& each : names) arguments[each.name.c_str()] = values[each.name];
       return std::make_unique<PythonCompressor>(shared_object((*make)(shape.sides, arguments)),
                                                 shape);
     });
   };
-  if (const Result<void> added = codec::add_method(std::move(method)); !added) {
+  if (const Result<void> added = compress::add_method(std::move(method)); !added) {
     throw py::value_error("infold: " + added.error().message);
   }
 }

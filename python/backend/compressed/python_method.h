@@ -10,9 +10,9 @@
 
 namespace infold::pytorch {
 
-// `settings` has the usual values; those that are ints stay whole. `make` is called with the sides
-// of a parameter and the values of the settings. Throws for a name that is taken and for a bias
-// that is unknown.
+// `settings` has the usual values; values that are ints stay whole numbers. `make` is called with
+// the sides of a parameter and the values of the settings. Throws if the name is taken or the bias
+// is unknown.
 void add_python_method(const std::string& name, const std::string& bias,
                        const pybind11::dict& settings, pybind11::object make);
 

@@ -5,13 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <c10/core/ScalarType.h>
 
 namespace infold::pytorch {
 namespace {
 
-// A type's number is its place here.
+// A type's number is its place in this array.
 constexpr std::array kTypes = {at::kByte,   at::kChar,   at::kShort,    at::kInt,    at::kLong,
                                at::kHalf,   at::kFloat,  at::kBFloat16, at::kDouble, at::kBool,
                                at::kUInt16, at::kUInt32, at::kUInt64};
@@ -37,7 +38,7 @@ struct Head {
   std::uint64_t bytes = 0;
 };
 
-// No tensor has more bytes than the whole message, so products of sides do not overflow.
+// A tensor cannot have more bytes than the whole message, so products of sides do not overflow.
 std::optional<Head> take_head(std::span<const std::byte>& bytes, std::uint64_t bytes_max) {
   const auto type = take_number(bytes);
   const auto count = take_number(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A list of tensors as bytes, and back. The bytes come from other ranks, so nothing in them is
-// sure.
+// Converts a list of tensors to bytes and back. The bytes come from other ranks, so everything in
+// them is checked.
 //
 //   count of tensors, then for each: type, count of sides, the sides; then the elements of each
 //
@@ -19,7 +19,7 @@ namespace infold::pytorch {
 
 // Appends the bytes. Requires: the tensors are plain and in the host's memory.
 void append_tensors(const std::vector<at::Tensor>& tensors, std::vector<std::byte>& bytes);
-// Tensors with memory of their own. Nothing if the bytes are no list of tensors.
+// Tensors with memory of their own, or nothing if the bytes do not contain a list of tensors.
 std::optional<std::vector<at::Tensor>> read_tensors(std::span<const std::byte> bytes);
 
 }  // namespace infold::pytorch

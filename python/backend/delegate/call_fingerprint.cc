@@ -2,6 +2,7 @@
 #include "python/backend/delegate/call_fingerprint.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/digest.h"
 #include "base/prng.h"
@@ -13,7 +14,7 @@ namespace {
 using ::c10d::OpType;
 using ::c10d::ReduceOp;
 
-// Of a field that the call does not have.
+// The value of a field that the call does not have.
 constexpr std::int64_t kNone = -1;
 
 const char* name_of(OpType call) {
@@ -57,8 +58,8 @@ std::int64_t digest_of_sizes(const std::vector<at::Tensor>& tensors) {
   return static_cast<std::int64_t>(digest.value());
 }
 
-// A parcel's summand in the balance. The sender adds it and the receiver subtracts it, so the
-// balance is 0 if both name the same size. The factor is odd, so a single difference never
+// A parcel's summand in the balance. The sender adds it and the receiver subtracts it, so that the
+// balance is 0 if both expect the same size. The factor is odd, so a single difference never
 // vanishes.
 std::uint64_t weight_of(std::uint64_t from, std::uint64_t to, std::int64_t elements) {
   return (base::mix64(from << 32 | to) | 1) * static_cast<std::uint64_t>(elements);
@@ -140,7 +141,7 @@ std::string CallFingerprint::text_of(Field field, const Values& values) {
 }
 
 std::optional<std::string> CallFingerprint::difference(const at::Tensor& rows) {
-  // Calls come first, because the other fields of different calls cannot be compared.
+  // The call comes first, because the other fields of different calls cannot be compared.
   static constexpr std::array<const char*, kBalance> kRules = {
       "all ranks must make the same calls in the same order",
       "all ranks must pass the same type",

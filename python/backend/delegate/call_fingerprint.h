@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fingerprint of a call that a rank is about to make of the delegate: type, operation, root and
-// sizes. All ranks of the group exchange their fingerprints before any of them makes the call,
-// because the delegate compares nothing. If ranks make different calls, the delegate waits until
-// its timeout. If a rank is sent more than it has room for, the delegate ends that rank's process.
+// The fingerprint of a call that a rank is about to make through the delegate: type, operation,
+// root and sizes. All ranks of the group exchange their fingerprints before any of them makes the
+// call, because the delegate does not compare calls. If ranks make different calls, the delegate
+// waits until its timeout. If a rank receives more than it has room for, the delegate ends that
+// rank's process.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 
 namespace infold::pytorch {
 
-// How many elements go to each rank, and come from each.
+// How many elements go to each rank, and how many come from each.
 struct Parcels {
   std::vector<std::int64_t> sent;
   std::vector<std::int64_t> received;
@@ -38,11 +39,11 @@ class CallFingerprint {
 
   const char* name() const;
   const Parcels& parcels() const { return parcels_; }
-  // The fingerprint as bytes, to be gathered. Its odd length differs from a program's own tensors.
+  // The fingerprint as bytes, to be gathered. Its length is odd, unlike a program's own tensors.
   at::Tensor row() const;
 
-  // From the rows of all ranks: a sentence about the first difference between two ranks; nothing if
-  // there is none.
+  // Compares the rows of all ranks. Returns a sentence about the first difference between two
+  // ranks, or nothing if there is none.
   static std::optional<std::string> difference(const at::Tensor& rows);
   // Whether each rank expects the parcels that are sent to it. Requires: no difference.
   static bool parcels_match(const at::Tensor& rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The collectives of the delegate, with tensors of the host. They begin once all ranks have
-// compared the fingerprints of their calls.
+// The delegate's collectives, on tensors of the host. They begin when all ranks have compared the
+// fingerprints of their calls.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 
 using ::c10d::OpType;
 
-// How many rows go to each rank, or come from each: the given splits, or equal parts.
+// How many rows go to each rank or come from each: the given splits, or equal parts.
 std::vector<std::int64_t> all_splits(const at::Tensor& tensor,
                                      const std::vector<std::int64_t>& splits, int ranks) {
   constexpr const char* kIn = "infold: all_to_all_single: ";
@@ -51,17 +51,17 @@ void check_one_type(const at::Tensor& input, const at::Tensor& output, const cha
               output.scalar_type(), "; they must be of one type");
 }
 
-// What a rank knows of a call whose fingerprint it has sent.
+// What a rank knows of a call after it has sent the call's fingerprint.
 struct Told {
   c10::intrusive_ptr<::c10d::Store> store;
-  std::string parcels_name;  // in the store
+  std::string parcels_name;  // the prefix of keys in the store
   int rank = 0;
   CallFingerprint fingerprint;
-  at::Tensor rows;                              // of all ranks
+  at::Tensor rows;                              // the fingerprints of all ranks
   std::chrono::steady_clock::time_point until;  // the call's own deadline
 };
 
-// Throws if the rank does not write it in time. The store's own timeout is half an hour.
+// Throws if the rank does not write its parcels in time. The store's own timeout is half an hour.
 std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
   const std::string key = told.parcels_name + std::to_string(rank);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -79,7 +79,8 @@ std::vector<std::uint8_t> said_by(std::int64_t rank, const Told& told) {
   return told.store->get(key);
 }
 
-// All ranks' parcels, over the group's store. Only two ranks may know of a mismatch by themselves.
+// The parcels of all ranks, exchanged over the group's store. Without it, only two ranks might know
+// of a mismatch.
 std::vector<Parcels> parcels_of_all(const Told& told) {
   const Parcels& own = told.fingerprint.parcels();
   std::vector<std::int64_t> counts = own.sent;
@@ -100,7 +101,8 @@ std::vector<Parcels> parcels_of_all(const Told& told) {
   return all;
 }
 
-// All ranks find the same, so all go on or none does. The job's other calls are not affected.
+// All ranks find the same result, so either all continue or none does. The job's other calls are
+// not affected.
 void check_agreement(const Told& told) {
   std::optional<std::string> difference = CallFingerprint::difference(told.rows);
   if (!difference && !CallFingerprint::parcels_match(told.rows)) {
@@ -113,7 +115,8 @@ void check_agreement(const Told& told) {
 
 }  // namespace
 
-// First a barrier, which matches no call that moves data. Then the fingerprints.
+// Begins with a barrier, which does not match any call that moves data, and then sends the
+// fingerprints.
 Backend::Works Backend::tell_all(const CallFingerprint& fingerprint, const at::Tensor& rows,
                                  std::chrono::milliseconds timeout) {
   Recipe recipe = {OpType::BARRIER, "infold:tell_all"};
@@ -128,7 +131,7 @@ Backend::Works Backend::tell_all(const CallFingerprint& fingerprint, const at::T
 Backend::Works Backend::delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout) {
   if (size_ == 1) return copies.after(begin());
-  const std::lock_guard order(delegation_order_);
+  const base::MutexLock order(delegation_order_);
   delegation_->prepare();
   const std::string name = "parcels/" + std::to_string(++calls_delegated_) + "/";
   const at::Tensor rows = rows_like(fingerprint.row(), static_cast<std::size_t>(size_));
@@ -142,7 +145,7 @@ Backend::Works Backend::delegated(const HostCopies& copies, const CallFingerprin
   const auto work = copies.after_check({tell_all(fingerprint, rows, timeout), begin_if_agreed,
                                         fingerprint.name(), watch_, completions_});
   delegation_->submit(work);
-  const std::lock_guard lock(delegated_mutex_);
+  const base::MutexLock lock(delegated_mutex_);
   delegated_.push_back(work);
   return work;
 }

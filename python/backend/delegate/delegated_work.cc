@@ -14,7 +14,8 @@ constexpr const char* kAllLive = "check that all ranks of the group run";
 
 }  // namespace
 
-// Copies once, on the first thread that calls run(). The caller may write its tensors afterwards.
+// Copies only once, on the first thread that calls run(). Afterwards, the caller may write its
+// tensors.
 class DelegatedWork::CopyingBack {
  public:
   explicit CopyingBack(Copies copies) : copies_(std::move(copies)) {}
@@ -93,7 +94,7 @@ bool DelegatedWork::wait(std::chrono::milliseconds timeout) {
     work->wait(timeout == kNoTimeout ? timeout : left_until(end));
   } catch (...) {
     if (!checked_.watch) throw;
-    // Some failed works of the delegate do not say that they failed.
+    // Some failed works of the delegate do not report that they failed.
     const bool is_late = timeout != kNoTimeout && std::chrono::steady_clock::now() >= end;
     if (is_late && !work->isCompleted()) {
       C10_THROW_ERROR(DistBackendError,
@@ -130,7 +131,7 @@ bool DelegatedWork::isCompleted() {
   return is_future_done();
 }
 
-// After a failure the future may still be open, because the delegate's own future may end late.
+// After a failure the future may still be open, because the delegate's own future may end later.
 bool DelegatedWork::is_future_done() const {
   const std::lock_guard lock(mutex_);
   return !future_ || exception_ || future_->completed();
@@ -183,9 +184,10 @@ c10::intrusive_ptr<c10::ivalue::Future> DelegatedWork::getFuture() {
   return future;
 }
 
-// Once the call has begun or failed, connects the future to it. Does so once, and without locks
-// that callbacks may need. If no caller has seen the future, it has no callbacks and is completed
-// here. Callbacks never run on the delegate's two threads, which its other calls need.
+// Connects the future to the call once the call has begun or failed. It does so only once, and
+// without locks that callbacks may need. If no caller has seen the future, it does not have
+// callbacks and is completed here. Callbacks never run on the delegate's two threads, which its
+// other calls need.
 void DelegatedWork::resolve(bool is_seen) {
   std::exception_ptr reason;
   Works work;
@@ -215,7 +217,8 @@ void DelegatedWork::resolve(bool is_seen) {
         } catch (...) {
           failure = std::current_exception();
         }
-        // The work ends before its future, so a thread that sees the future's end sees the work's.
+        // The work ends before its future, so that a thread that sees the future's end also sees
+        // the work's.
         if (const auto delegated = self.lock()) delegated->conclude(failure);
         failure ? future->setError(failure) : future->markCompleted(c10::IValue(outputs));
       };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PyTorch's handle of one call of the delegate. The call begins after the fingerprints of all ranks
-// have been compared. The first thread that finds its end copies the results into the caller's
+// have been compared. The first thread that notices its end copies the results into the caller's
 // tensors.
 //
-// Any thread may call any method; only one calls begin().
+// Any thread may call any method, but only one may call begin().
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ class DelegatedWork final : public ::c10d::Work {
   using Works = c10::intrusive_ptr<::c10d::Work>;
   using Begin = std::function<Works()>;
 
-  // For a call that has begun.
+  // For a call that has already begun.
   DelegatedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
   // For a call that begins after `check` has succeeded. `name` is the call's name in errors.
   struct Checked {
@@ -64,11 +64,12 @@ class DelegatedWork final : public ::c10d::Work {
   bool is_future_done() const;
   void resolve(bool is_seen);
 
-  Checked checked_;  // empty if the call had begun
+  Checked checked_;  // empty if the call had already begun
   const std::shared_ptr<CopyingBack> back_;
   const std::vector<at::Tensor> outputs_;
 
-  Works work_;            // guarded by mutex_, like the members below; null until begun
+  // mutex_ guards all members below. It is torch's std::mutex, which clang cannot check.
+  Works work_;            // null until begun
   Watch::Token watched_;  // until the call has ended
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   bool is_resolved_ = false;

@@ -7,35 +7,35 @@
 namespace infold::pytorch {
 
 void Delegation::prepare() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (has_ended_ || thread_.joinable()) return;
-  // The thread shares ownership: a callback of the last call may destroy this object.
+  // The thread shares ownership, because a callback of the last call may destroy this object.
   thread_ = std::thread([self = shared_from_this()] { self->run(); });
   pthread_setname_np(thread_.native_handle(), "infold-delegate");
 }
 
 void Delegation::submit(const c10::intrusive_ptr<DelegatedWork>& work) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (!has_ended_) {
       waiting_.push_back(work);
       changed_.notify_all();
       return;
     }
   }
-  work->begin();  // fails at once: the group has ended, and so has the check
+  work->begin();  // fails at once, because the group and the check have ended
 }
 
 void Delegation::run() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return !waiting_.empty() || has_ended_; });
+    while (waiting_.empty() && !has_ended_) changed_.wait(lock);
     if (waiting_.empty()) return;
     c10::intrusive_ptr<DelegatedWork> work = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     work->begin();
-    work.reset();  // without the lock: a tensor's last owner may need the interpreter
+    work.reset();  // without the lock, because a tensor's last owner may need the interpreter
     lock.lock();
   }
 }
@@ -43,7 +43,7 @@ void Delegation::run() {
 void Delegation::end() {
   std::thread thread;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     has_ended_ = true;
     thread.swap(thread_);
     changed_.notify_all();

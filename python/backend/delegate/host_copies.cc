@@ -36,14 +36,16 @@ bool HostCopies::will_do(const at::Tensor& tensor) const {
   return tensor.device().is_cpu() && is_plain(tensor) && takes(tensor.scalar_type());
 }
 
-// The low 16 bits of 32-bit products and bit operations are those of 16-bit ones.
+// Products and bit operations of 32-bit integers have the same low 16 bits as those of 16-bit
+// integers.
 at::Tensor HostCopies::host_form(const at::Tensor& tensor) const {
   const at::Tensor host = tensor.detach().cpu();
   const bool is_widened = use_ == Use::reduce && host.scalar_type() == at::kShort;
   return plain(is_widened ? host.to(at::kInt) : host);
 }
 
-// As bytes if the type is unknown. The first dimension stays, because splits count its rows.
+// Shows elements of an unknown type as bytes. The first dimension stays, because splits count its
+// rows.
 at::Tensor HostCopies::shown(const at::Tensor& host) const {
   if (use_ != Use::move || is_known(host.scalar_type())) return host;
   return host.unsqueeze(-1).view(at::kByte);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The delegate takes contiguous tensors of the host, of types that it knows. Other tensors are
-// copied for it, and its results are copied back by the first thread that waits.
+// copied for it, and the first thread that waits copies its results back.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class HostCopies {
  public:
   explicit HostCopies(Use use) : use_(use) {}
 
-  // The tensor itself if the delegate takes it, else a copy.
+  // The tensor itself if the delegate accepts it, otherwise a copy.
   at::Tensor read(const at::Tensor& tensor) const;
   at::Tensor written(const at::Tensor& tensor);
   std::vector<at::Tensor> read(const std::vector<at::Tensor>& tensors) const;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "python/backend/delegate/post.h"
 #include "python/backend/work.h"
 
@@ -55,7 +56,7 @@ class MessageWork : public ::c10d::Work {
         watched_(post_->watch().hold()) {}
 
   bool wait(std::chrono::milliseconds timeout) final {
-    const std::lock_guard only(waiting_);
+    const base::MutexLock only(waiting_);
     if (!isCompleted()) {
       std::exception_ptr failure;
       try {
@@ -93,10 +94,10 @@ class MessageWork : public ::c10d::Work {
     for (const Works& piece : pieces) post_->keep(piece);
   }
 
-  // Posts the pieces that the other end has posted and this end has not, so that the next message's
-  // pieces are paired rightly.
+  // Posts the pieces that the other end has posted and this end has not, so that the pieces of the
+  // next message are paired correctly.
   void make_up(const std::function<void()>& post_more) const {
-    const std::unique_lock order = post_->order();
+    const base::MutexLock order(post_->order());
     try {
       post_more();
     } catch (const std::exception&) {
@@ -109,11 +110,11 @@ class MessageWork : public ::c10d::Work {
   std::optional<Time> end_;  // of the current wait, if it has a limit
 
  private:
-  std::mutex waiting_;
-  Watch::Token watched_;
+  base::Mutex waiting_;  // its holder completes the message
+  Watch::Token watched_ GUARDED_BY(waiting_);
 };
 
-// The message of both ends.
+// Both ends raise this message.
 [[noreturn]] void fail_as_different(const char* call, int sender, const MessageHeader& sent,
                                     int receiver, const MessageHeader& expected) {
   C10_THROW_ERROR(DistBackendError,
@@ -145,7 +146,7 @@ class SentMessage final : public MessageWork {
     answer_ = post->receive(expected_, Channel::answer, to);
   }
 
-  // The answer comes even if nobody waits for this message.
+  // Keeps the answer's work, because the answer comes even if nobody waits for this message.
   ~SentMessage() override {
     if (!isCompleted()) post_->keep(answer_);
   }
@@ -249,8 +250,8 @@ class MessageFromOne final : public ReceivedMessage {
   }
 };
 
-// The sender is unknown until the head arrives, and needs an answer even if nobody waits here. So a
-// thread waits for the head.
+// The sender is unknown until the head arrives, and it needs an answer even if nobody waits here. A
+// thread therefore waits for the head.
 class MessageFromAny final : public ReceivedMessage {
  public:
   MessageFromAny(const std::shared_ptr<Post>& post, const at::Tensor& to, Correspondent from)
@@ -276,7 +277,7 @@ class MessageFromAny final : public ReceivedMessage {
       if (!first_->wait(kForever)) throw std::runtime_error("the message was aborted");
       // The head of a later receive may have been found first.
       if (before.valid()) before.wait();
-      const std::unique_lock order = post_->order();
+      const base::MutexLock order(post_->order());
       other_.rank = first_->sourceRank();
       const MessageHeader sent = MessageHeader::at(room_);
       if (sent.is_message()) post_rest(sent.pieces);
@@ -311,7 +312,8 @@ class MessageFromAny final : public ReceivedMessage {
   }
 
   std::promise<void> done_;
-  bool has_met_ = false;  // guarded by mutex_, like failure_
+  // mutex_ guards these two. It is torch's std::mutex, which clang cannot check.
+  bool has_met_ = false;
   std::exception_ptr failure_;
   Watch::Token broken_;
   std::thread thread_;
@@ -322,7 +324,7 @@ Works begin(const std::shared_ptr<Post>& post, OpType type, const at::Tensor& te
             Correspondent other) {
   post->check(other, name_of(type, other));
   try {
-    const std::unique_lock order = post->order();
+    const base::MutexLock order(post->order());
     return c10::make_intrusive<Message>(post, tensor, other);
   } catch (const std::exception&) {
     throw_explained(*post, type, other);

@@ -8,8 +8,8 @@
 namespace infold::pytorch {
 namespace {
 
-// A receiver makes room for whole pieces. Larger pieces would waste memory on short messages, and
-// smaller ones would cost long messages more time.
+// A receiver makes room for whole pieces. Larger pieces would waste memory for short messages, and
+// smaller pieces would take more time for long ones.
 constexpr std::int64_t kMessagePieceBytes = 256 << 10;
 
 constexpr int kTagMax = INT32_MAX / static_cast<int>(Channel::kChannels);
@@ -88,12 +88,12 @@ Post::Works Post::receive(at::Tensor piece, Channel channel, Correspondent from)
 }
 
 void Post::keep(Works work) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   kept_.push_back(std::move(work));
 }
 
 Post::Turn Post::exchange_last_turn(int tag, Turn turn) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return std::exchange(last_turns_[tag], std::move(turn));
 }
 

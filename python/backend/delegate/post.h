@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends and receives the pieces of a group's messages, by the delegate. The group's messages share
-// it and keep it alive.
+// Sends and receives the pieces of a group's messages through the delegate. All messages of the
+// group share this object and keep it alive.
 //
 // Any thread may call any method.
 #pragma once
@@ -12,7 +12,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "base/mutex.h"
 #include "python/backend/delegate/messages.h"
 #include "python/backend/delegate/watch.h"
 #include "python/backend/interpreter.h"
@@ -30,13 +30,13 @@ namespace infold::pytorch {
 // Describes a message, or what its receiver expects.
 struct MessageHeader {
   static constexpr std::uint64_t kMagic = 0x696e666f6c64206dULL;
-  // A tebibyte. A rank makes no room for more, whatever another rank sends.
+  // A tebibyte. A rank does not make room for more, whatever another rank sends.
   static constexpr std::int64_t kPiecesMax = 1 << 22;
 
   std::uint64_t magic = 0;
   std::int64_t elements = 0;
   std::int64_t type = 0;
-  std::int64_t pieces = 0;  // of the message, or that there is room for
+  std::int64_t pieces = 0;  // of the message, or for which there is room
 
   static MessageHeader of(const at::Tensor& tensor);
   static MessageHeader at(const at::Tensor& bytes);
@@ -46,7 +46,8 @@ struct MessageHeader {
   std::string text() const;
 };
 
-// Each tag of a message becomes one tag of the delegate for each channel, so channels never mix.
+// Each tag of a message becomes one tag of the delegate for each channel, so that channels never
+// mix.
 enum class Channel : std::uint8_t { head, rest, answer, nobody, kChannels };
 
 class Post {
@@ -63,34 +64,34 @@ class Post {
   Watch& watch() const { return *watch_; }
   std::chrono::milliseconds timeout() const { return delegate_->getBackendOptions()->timeout; }
 
-  // Throws for a rank or a tag that cannot be. The message names the call.
+  // Throws for a rank or a tag that is not possible. The message names the call.
   void check(Correspondent other, const std::string& call) const;
-  // Throw the delegate's exception if the connection to the other rank is closed.
+  // These throw the delegate's exception if the connection to the other rank is closed.
   Works send(at::Tensor piece, Channel channel, Correspondent to) const;
   Works receive(at::Tensor piece, Channel channel, Correspondent from) const;
 
-  // While the lock is held, no other message posts its pieces.
-  std::unique_lock<std::mutex> order() { return std::unique_lock(order_); }
-  // Keeps a work that nobody waits for. The delegate may use its memory until the group's end.
+  // While this lock is held, no other message posts its pieces.
+  base::Mutex& order() RETURN_CAPABILITY(order_) { return order_; }
+  // Keeps a work that nobody waits for. The delegate may use its memory until the group ends.
   void keep(Works work);
 
-  // Receives from any rank take turns, because the delegate gives the first message of a tag to the
-  // first receive.
+  // Receives from any rank take turns, because the delegate gives the first message with a tag to
+  // the first receive.
   using Turn = std::shared_future<void>;
   Turn exchange_last_turn(int tag, Turn turn);
 
  private:
-  Released released_;  // during destruction, as in Backend
+  Released released_;  // used in destruction, as in Backend
   const c10::intrusive_ptr<::c10d::Backend> delegate_;
   const std::shared_ptr<Watch> watch_;
   const int rank_;
-  std::mutex order_;
-  std::mutex mutex_;  // guards the members below
-  std::vector<Works> kept_;
-  std::map<int, Turn> last_turns_;
+  base::Mutex order_;  // orders the pieces at the delegate, and guards no data here
+  base::Mutex mutex_;
+  std::vector<Works> kept_ GUARDED_BY(mutex_);
+  std::map<int, Turn> last_turns_ GUARDED_BY(mutex_);
 };
 
-// A message travels in pieces of one size; only the last may be shorter.
+// A message travels in pieces of equal size, of which only the last may be shorter.
 std::int64_t message_bytes(const at::Tensor& tensor);
 std::int64_t piece_count(std::int64_t bytes);
 at::Tensor room_for(std::int64_t pieces);

@@ -16,15 +16,17 @@
 namespace infold::pytorch {
 namespace {
 
-// The longest delay between a rank's loss and the reaction. A look holds a lock for less than 1 us.
+// The longest delay between a rank's loss and the reaction. A check holds a lock for less than 1
+// us.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
-// The job learns of a rank's death when the delegate does, but on another thread. A busy machine
-// may delay that thread.
+// The job learns of a rank's death at the same time as the delegate, but on another thread, which a
+// busy machine may delay.
 constexpr auto kPatience = std::chrono::seconds(10);
-// A barrier made sooner could be paired with another rank's call and give a mismatch at both.
+// A barrier that is made sooner could be paired with another rank's call, and cause a mismatch at
+// both.
 constexpr auto kAskAfter = std::chrono::seconds(2);
 
-// The delegate's message without its source line and its guesses.
+// The delegate's message without its source line and without its guesses.
 std::string sentence_of(const char* what) {
   std::string text = what;
   if (text.front() == '[') text.erase(0, std::min(text.size(), text.find("] ") + 2));
@@ -41,7 +43,7 @@ std::string text_of(const std::exception_ptr& failure) {
   }
 }
 
-// Whether the delegate waited in vain for a rank. The job knows no more about that.
+// Whether the delegate waited for a rank in vain. The job does not know more about that.
 bool is_timeout(const std::string& text) { return text.find("Timed out") != std::string::npos; }
 
 std::exception_ptr failure_with(const std::string& text) {
@@ -55,7 +57,7 @@ Watch::Watch(std::shared_ptr<GroupJob> job, c10::intrusive_ptr<::c10d::Backend> 
     : job_(std::move(job)), delegate_(std::move(delegate)) {}
 
 Watch::Token Watch::hold() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!has_ended_ && !thread_.joinable()) {
     thread_ = std::thread([this] { run(); });  // end() joins it
     pthread_setname_np(thread_.native_handle(), "infold-watch");
@@ -63,13 +65,13 @@ Watch::Token Watch::hold() {
   ++under_way_;
   changed_.notify_all();
   return {nullptr, [self = shared_from_this()](void*) {
-            const std::lock_guard released(self->mutex_);
+            const base::MutexLock released(self->mutex_);
             --self->under_way_;
           }};
 }
 
 Watch::Token Watch::when_broken(std::function<void()> listener) {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   if (is_broken_ || has_ended_) {
     lock.unlock();
     listener();
@@ -78,13 +80,13 @@ Watch::Token Watch::when_broken(std::function<void()> listener) {
   const std::uint64_t number = next_listener_++;
   listeners_.emplace(number, std::move(listener));
   return {nullptr, [self = shared_from_this(), number](void*) {
-            const std::lock_guard released(self->mutex_);
+            const base::MutexLock released(self->mutex_);
             self->listeners_.erase(number);
           }};
 }
 
 void Watch::run() {
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   while (!has_ended_ && !is_broken_) {
     if (under_way_ == 0) {
       changed_.wait(lock);
@@ -99,13 +101,13 @@ void Watch::run() {
   }
 }
 
-// The delegate closes its connections after a wait that times out. There is no other way to make it
-// do so. No rank sends the message that this waits for.
+// The delegate closes its connections after a wait that times out, and there is no other way to
+// make it do so. No rank sends the message that this waits for.
 void Watch::break_delegate() {
   c10::intrusive_ptr<::c10d::Backend> delegate;
   std::map<std::uint64_t, std::function<void()>> listeners;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (std::exchange(is_broken_, true)) return;
     delegate = delegate_;
     listeners.swap(listeners_);
@@ -126,14 +128,14 @@ void Watch::abort(const std::string& why) {
 }
 
 std::shared_ptr<GroupJob> Watch::job() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return job_;
 }
 
 bool Watch::may_turn_out(const std::string& said) {
   if (is_timeout(said)) return false;
   const auto now = std::chrono::steady_clock::now();
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (patience_end_ == std::chrono::steady_clock::time_point()) patience_end_ = now + kPatience;
   return now < patience_end_;
 }
@@ -142,7 +144,7 @@ bool Watch::may_turn_out(const std::string& said) {
 void Watch::ask_once() {
   std::shared_ptr<GroupJob> job;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (!std::exchange(has_asked_, true)) job = job_;
   }
   if (job) job->ask(kPatience - kAskAfter);
@@ -154,7 +156,7 @@ std::exception_ptr Watch::explain(const std::string& call, const std::exception_
   for (;;) {
     if (std::exception_ptr explained = try_explain(call, failure, advice)) return explained;
     if (std::chrono::steady_clock::now() - begun > kAskAfter) ask_once();
-    std::unique_lock lock(mutex_);
+    base::MutexLock lock(mutex_);
     changed_.wait_for(lock, kLookEvery);
   }
 }
@@ -164,7 +166,7 @@ std::exception_ptr Watch::try_explain(const std::string& call, const std::except
   const Released released = release_interpreter();
   const std::string said = text_of(failure);
   const std::shared_ptr<GroupJob> job = this->job();
-  // Asked first, because break_delegate() would make a reason of its own.
+  // This is asked first, because break_delegate() would cause a reason of its own.
   const std::optional<std::string> why = job ? job->why_over() : std::nullopt;
   break_delegate();
   if (why) return failure_with(call + ": " + *why);
@@ -180,7 +182,7 @@ void Watch::end() {
   std::map<std::uint64_t, std::function<void()>> listeners;
   std::thread thread;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     has_ended_ = true;
     job.swap(job_);
     delegate.swap(delegate_);

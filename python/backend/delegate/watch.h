@@ -2,25 +2,24 @@
 //
 // Watches the delegate's calls in flight. If a rank dies, the delegate tells only the ranks whose
 // connection to it is in use, and says only that the connection was closed. The job knows which
-// rank was lost. So a thread looks whether the job has lost a rank. If it has, the thread ends the
-// delegate's calls here, and their failures get the job's explanation.
+// rank was lost. A thread therefore checks regularly whether the job has lost a rank. If it has,
+// the thread ends the delegate's calls here, and their failures get the job's explanation.
 //
-// After any failure the delegate is of no more use, and the group is over. Any thread may call any
-// method.
+// After any failure the delegate cannot be used any more, and the group is over. Any thread may
+// call any method.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include "base/mutex.h"
 #include "python/backend/group_job.h"
 
 namespace infold::pytorch {
@@ -36,24 +35,25 @@ class Watch : public std::enable_shared_from_this<Watch> {
   Watch& operator=(const Watch&) = delete;
 
   Token hold();
-  // Calls the listener, on any thread, when the delegate's calls are ended; at once if they have
-  // been. Ending them does not end receives from any rank, so those need a listener.
+  // Calls the listener, on any thread, when the delegate's calls are ended, or at once if they
+  // already are. Ending them does not end receives from any rank, which therefore need a listener.
   Token when_broken(std::function<void()> listener);
 
-  // The exception for the caller of `call` after a failure of the delegate. Waits some seconds at
-  // most until the job knows the reason. If it does not, the exception gives `advice`.
+  // The exception for the caller of `call` after a failure of the delegate. Waits up to some
+  // seconds until the job knows the reason. If the job does not know it by then, the exception
+  // gives `advice`.
   std::exception_ptr explain(const std::string& call, const std::exception_ptr& failure,
                              const std::string& advice);
-  // The same without a wait: null while the job may still learn the reason.
+  // Like explain(), but without a wait: null while the job may still learn the reason.
   std::exception_ptr try_explain(const std::string& call, const std::exception_ptr& failure,
                                  const std::string& advice);
 
-  // Ends all calls of the delegate here. Other ranks' calls end too, as they need this rank.
-  // Repeatable.
+  // Ends all calls of the delegate here. The other ranks' calls end as well, because they need this
+  // rank. May be called repeatedly.
   void break_delegate();
-  // The same, and ends the group.
+  // Like break_delegate(), but also ends the group.
   void abort(const std::string& why);
-  // Ends the thread and releases the group. Repeatable.
+  // Ends the thread and releases the group. May be called repeatedly.
   void end();
 
  private:
@@ -62,18 +62,19 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void ask_once();
   std::shared_ptr<GroupJob> job();
 
-  std::mutex mutex_;               // guards all members below
-  std::shared_ptr<GroupJob> job_;  // null after the end, like delegate_
-  c10::intrusive_ptr<::c10d::Backend> delegate_;
-  std::condition_variable changed_;
-  std::size_t under_way_ = 0;
-  bool is_broken_ = false;
-  bool has_asked_ = false;
-  bool has_ended_ = false;
-  std::chrono::steady_clock::time_point patience_end_{};  // set by the first failure
-  std::map<std::uint64_t, std::function<void()>> listeners_;
-  std::uint64_t next_listener_ = 0;
-  std::thread thread_;
+  base::Mutex mutex_;
+  std::shared_ptr<GroupJob> job_ GUARDED_BY(mutex_);  // null after the end, like delegate_
+  c10::intrusive_ptr<::c10d::Backend> delegate_ GUARDED_BY(mutex_);
+  base::ConditionVariable changed_;
+  std::size_t under_way_ GUARDED_BY(mutex_) = 0;
+  bool is_broken_ GUARDED_BY(mutex_) = false;
+  bool has_asked_ GUARDED_BY(mutex_) = false;
+  bool has_ended_ GUARDED_BY(mutex_) = false;
+  // Set by the first failure.
+  std::chrono::steady_clock::time_point patience_end_ GUARDED_BY(mutex_){};
+  std::map<std::uint64_t, std::function<void()>> listeners_ GUARDED_BY(mutex_);
+  std::uint64_t next_listener_ GUARDED_BY(mutex_) = 0;
+  std::thread thread_ GUARDED_BY(mutex_);
 };
 
 }  // namespace infold::pytorch

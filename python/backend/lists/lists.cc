@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collectives with several tensors at each rank: each tensor counts as if it were a rank's own.
+// Collectives with several tensors at each rank. Each tensor counts as if it came from a rank of
+// its own.
 #include <utility>
 
 #include <torch/csrc/distributed/c10d/Utils.hpp>
@@ -16,7 +17,7 @@ using ::c10d::OpType;
 
 namespace {
 
-// The delegate adds bools as numbers, and a sum may be 2. MAX and MIN give the right bools.
+// The delegate adds bools as numbers, so that a sum may be 2. MAX and MIN give the right bools.
 ::c10d::AllreduceOptions options_for(const ::c10d::AllreduceOptions& options, at::ScalarType type) {
   ::c10d::AllreduceOptions changed = options;
   if (type != at::kBool) return changed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recorder in Python. Its functions and types are in python/infold/_c.pyi.
+// The recorder's functions for Python. Their names and types are in python/infold/_c.pyi.
 #pragma once
 
 #include <pybind11/pybind11.h>

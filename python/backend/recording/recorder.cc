@@ -36,7 +36,8 @@ CollectiveKind kind_of(OpType type) {
   }
 }
 
-// As data_type_name() has it. Complex numbers travel as pairs of floats, other types as bytes.
+// The type under which elements travel, for data_type_name(). Complex numbers travel as pairs of
+// floats, other types as bytes.
 DataType type_of(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
@@ -52,7 +53,7 @@ DataType type_of(at::ScalarType type) {
   }
 }
 
-// Of a sparse tensor, the values.
+// The bytes of a tensor, or of a sparse tensor's values.
 std::uint64_t bytes_of(const at::Tensor& tensor) {
   const std::int64_t elements = tensor.is_sparse() ? tensor._values().numel() : tensor.numel();
   return static_cast<std::uint64_t>(elements) * tensor.element_size();
@@ -66,7 +67,7 @@ Recorder& Recorder::of_process() {
 }
 
 bool Recorder::begin() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (is_on()) return false;
   ++recording_;
   notes_ = {};
@@ -81,12 +82,12 @@ bool Recorder::begin() {
 }
 
 void Recorder::end_step() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (is_on()) notes_.step_ends_ns.push_back(now_ns());
 }
 
 void Recorder::stop() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_on()) return;
   notes_.end_ns = now_ns();
   is_on_ = false;
@@ -96,21 +97,21 @@ std::optional<trace::Recording> Recorder::end() {
   stop();
   std::vector<c10::weak_intrusive_ptr<Work>> works;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (notes_.end_ns == 0) return std::nullopt;
     works.swap(works_);
   }
-  // Their ends are noted while nothing else is.
+  // Only the ends of these works are still noted.
   for (const c10::weak_intrusive_ptr<Work>& each : works) {
     if (const c10::intrusive_ptr<Work> work = each.lock()) work->conclude();
   }
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   ++recording_;
   return std::exchange(notes_, {});
 }
 
 void Recorder::drop() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   is_on_ = false;
   ++recording_;
   notes_ = {};
@@ -131,16 +132,16 @@ std::optional<Recorder::Note> Recorder::note_call(const Recipe& recipe, const st
   }
   call.begin_ns = call.returned_ns = nanoseconds_of(begin);
   follow_backward_pass();
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_on()) return std::nullopt;
   notes_.calls.push_back(std::move(call));
   return Note{recording_, notes_.calls.size() - 1};
 }
 
 void Recorder::note_returned(const Note& note, const c10::intrusive_ptr<Work>& work) {
-  // Let go without the lock: a tensor's last owner may need the interpreter.
+  // released without the lock, because a tensor's last owner may need the interpreter
   std::vector<c10::intrusive_ptr<Work>> held;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_of_this_recording(note)) return;
   notes_.calls[note.call].returned_ns = now_ns();
   std::erase_if(works_, [&held](const auto& each) {
@@ -151,29 +152,29 @@ void Recorder::note_returned(const Note& note, const c10::intrusive_ptr<Work>& w
 }
 
 void Recorder::note_end(const Note& note) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_of_this_recording(note)) return;
   auto& end_ns = notes_.calls[note.call].end_ns;
   if (!end_ns) end_ns = now_ns();
 }
 
 void Recorder::note_wait(const Note& note, Time begin) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_on() || !is_of_this_recording(note)) return;
   notes_.waits.push_back({{note.call}, nanoseconds_of(begin), now_ns()});
 }
 
 bool Recorder::is_of_this_recording(const Note& note) const { return note.recording == recording_; }
 
-// DistributedDataParallel waits for futures, which tell nobody. It does so in a callback at the end
-// of the backward pass, which it queues after its last call. So a callback that is queued at the
-// first call runs before, and a callback that this one queues runs after.
+// DistributedDataParallel waits for futures, which do not report that. It waits in a callback at
+// the end of the backward pass, which it queues after its last call. A callback that is queued at
+// the first call therefore runs before it, and a callback that this one queues runs after it.
 void Recorder::follow_backward_pass() {
   const int task = torch::autograd::get_current_graph_task_id();
   if (task < 0) return;
   std::uint64_t recording = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (std::exchange(graph_task_, task) == task) return;
     recording = recording_;
   }
@@ -185,7 +186,7 @@ void Recorder::follow_backward_pass() {
 }
 
 void Recorder::note_backward_wait(std::uint64_t recording, Time begin) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   if (!is_on() || recording != recording_) return;
   notes_.waits.push_back({{}, nanoseconds_of(begin), now_ns()});
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""infold.Communicator over the buffer protocol. Each case that has two ranks runs them as threads
-of this process; the cases of whole programs run where torch cannot be imported."""
+"""infold.Communicator over the buffer protocol. Cases with two ranks run them as threads of this
+process. Cases of whole programs run where torch cannot be imported."""
 
 import array
 import concurrent.futures
@@ -18,7 +18,7 @@ import infold
 
 
 def at_all(ranks, body):
-    """Runs body(rank, communicator) in a thread for each rank. Returns the answers in order."""
+    """Runs body(rank, communicator) in a thread for each rank; returns the answers in order."""
     with concurrent.futures.ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(body, range(len(ranks)), ranks))
 
@@ -34,9 +34,13 @@ def pair():
 def program(text, **variables):
     """Runs a Python program that cannot import torch."""
     no_torch = "import sys; sys.modules['torch'] = None\n"
-    return subprocess.Popen([sys.executable, "-c", no_torch + textwrap.dedent(text)],
-                            env=os.environ | variables, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", no_torch + textwrap.dedent(text)],
+        env=os.environ | variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 NUMPY_TYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64"]
@@ -60,7 +64,7 @@ def test_takes_whatever_has_the_buffer_protocol(pair):
         communicator.all_reduce(numbers)
         octets = bytearray(b"\x01\x02")
         communicator.all_reduce(memoryview(octets), reduction="or")
-        octets += b"!"  # nothing holds it any more
+        octets += b"!"  # nothing holds its memory any more
         into = array.array("d", [0.0])
         communicator.all_reduce(array.array("d", [0.5 + rank]), into, reduction="max")
         return list(numbers), bytes(octets), into[0]
@@ -86,10 +90,12 @@ def test_every_other_call(pair):
         communicator.broadcast(root, root=1)
         total = numpy.zeros(1, dtype=numpy.int32)
         communicator.reduce(numpy.array([5], dtype=numpy.int32), total, root=0)
-        parts = communicator.all_gather(numpy.array([rank], dtype=numpy.int64),
-                                        numpy.zeros(2, dtype=numpy.int64))
-        mine = communicator.reduce_scatter(numpy.array([1.0, 3.0]), numpy.zeros(1),
-                                           reduction="average")
+        parts = communicator.all_gather(
+            numpy.array([rank], dtype=numpy.int64), numpy.zeros(2, dtype=numpy.int64)
+        )
+        mine = communicator.reduce_scatter(
+            numpy.array([1.0, 3.0]), numpy.zeros(1), reduction="average"
+        )
         communicator.barrier()
         return root[0], total[0], list(parts), mine[0]
 
@@ -124,26 +130,32 @@ def test_ranks_that_disagree_are_named(pair):
     assert set(at_all(pair, body)) <= {"mismatch", "aborted"}
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((numpy.ones((4, 4))[:, 1],), "contiguous"),
-    ((b"read only",), "writable"),
-    ((numpy.ones(2, dtype=numpy.uint16),), "format 'H'; allowed: float16"),
-    ((numpy.ones(2, dtype=">f4"),), "format '>f'"),
-    (([1, 2],), "buffer protocol"),
-    ((numpy.ones(2), numpy.ones(2, dtype=numpy.float32)), "f64 and the output f32"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((numpy.ones((4, 4))[:, 1],), "contiguous"),
+        ((b"read only",), "writable"),
+        ((numpy.ones(2, dtype=numpy.uint16),), "format 'H'; allowed: float16"),
+        ((numpy.ones(2, dtype=">f4"),), "format '>f'"),
+        (([1, 2],), "buffer protocol"),
+        ((numpy.ones(2), numpy.ones(2, dtype=numpy.float32)), "f64 and the output f32"),
+    ],
+)
 def test_refuses_other_tensors(pair, arguments, words):
     with pytest.raises(TypeError, match=words):
         pair[0].all_reduce(*arguments)
 
 
-@pytest.mark.parametrize("options, words", [
-    ({"reduction": "product"}, "allowed: sum, average, min, max, or"),
-    ({"wire": "f32"}, "allowed: automatic, bfp32"),
-    ({"deadline": 0}, "more than 0 seconds"),
-    ({"deadline": float("nan")}, "more than 0 seconds"),
-    ({"output": numpy.ones(3)}, "2 elements and the output 3"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"reduction": "product"}, "allowed: sum, average, min, max, or"),
+        ({"wire": "f32"}, "allowed: automatic, bfp32"),
+        ({"deadline": 0}, "more than 0 seconds"),
+        ({"deadline": float("nan")}, "more than 0 seconds"),
+        ({"output": numpy.ones(3)}, "2 elements and the output 3"),
+    ],
+)
 def test_refuses_other_options(pair, options, words):
     with pytest.raises(ValueError, match=words):
         pair[0].all_reduce(numpy.ones(2), **options)
@@ -162,8 +174,8 @@ def test_a_closed_one_says_so(pair):
         pair[0].barrier()
 
 
-# In another process, because this one forks the ranks of other tests, and gRPC's threads do not
-# survive a fork.
+# This runs in another process, because this one forks the ranks of other tests, and gRPC's threads
+# do not survive a fork.
 ALONE = """
     import infold
     try:
@@ -192,14 +204,18 @@ THREE_LINES = """
 
 def test_three_lines_in_programs_without_torch():
     at = f"127.0.0.1:{free_port()}"
-    ranks = [program(THREE_LINES, AT=at, INFOLD_RANK=str(rank), INFOLD_WORLD="2",
-                     INFOLD_SHARED_MEMORY="off") for rank in range(2)]
+    ranks = [
+        program(
+            THREE_LINES, AT=at, INFOLD_RANK=str(rank), INFOLD_WORLD="2", INFOLD_SHARED_MEMORY="off"
+        )
+        for rank in range(2)
+    ]
     for rank, process in enumerate(ranks):
         out, errors = process.communicate(timeout=120)
         assert out == f"{rank} [2.0, 4.0, 6.0]\n", errors
 
 
-# Ctrl-C always comes while the function runs, because the timer waits for its begin.
+# Ctrl-C always comes while the function runs, because the timer waits until it has begun.
 INTERRUPTS = """
     import array, infold, signal
     from infold._library import library
@@ -217,7 +233,9 @@ INTERRUPTS = """
         signal.signal(signal.SIGALRM, on_alarm)
         signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
 """
-WAITS = INTERRUPTS + """
+WAITS = (
+    INTERRUPTS
+    + """
     job, other = infold.Communicator.local_group(2, deadline=600)
     interrupt_in("infold_wait_for")
     try:
@@ -229,17 +247,24 @@ WAITS = INTERRUPTS + """
     except infold.Error as error:
         print(error.code, error.rank)
 """
-JOINS = INTERRUPTS + """
+)
+JOINS = (
+    INTERRUPTS
+    + """
     interrupt_in("infold_join")
     try:
         infold.Communicator.join(rendezvous="127.0.0.1:0", rank=0, world=2, deadline=600)
     except KeyboardInterrupt:
         print("interrupted")
 """
+)
 
 
-@pytest.mark.parametrize("text, lines", [(WAITS, ["interrupted", "cancelled 0"]),
-                                         (JOINS, ["interrupted"])], ids=["call", "join"])
+@pytest.mark.parametrize(
+    "text, lines",
+    [(WAITS, ["interrupted", "cancelled 0"]), (JOINS, ["interrupted"])],
+    ids=["call", "join"],
+)
 def test_ctrl_c_ends_waiting(text, lines):
     out, errors = program(text).communicate(timeout=60)
     assert out.splitlines() == lines, errors

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives as DTensor, tensor parallelism and compiled programs call them: through the
-functional operations, and many tensors in one call."""
+functional operations, and with many tensors in one call."""
 
 import warnings
 
 import expected
 import pytest
 import torch
-import torch._dynamo  # the functional operations load it at their first use: once, not in each rank
+import torch._dynamo  # otherwise the functional operations would load it in each rank
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 from expected import check_same, numbers
@@ -37,20 +37,35 @@ def _functional(rank, world):
         tensors = _each(dtype, (2 * world, 5), world)
         mine = tensors[rank]
         for operation in ("sum", "max"):
-            _check(f"all_reduce of {dtype}", functional.all_reduce(mine, operation, group), tensors,
-                   operation.upper())
+            _check(
+                f"all_reduce of {dtype}",
+                functional.all_reduce(mine, operation, group),
+                tensors,
+                operation.upper(),
+            )
             found = functional.reduce_scatter_tensor(mine, operation, 0, group)
-            _check(f"reduce_scatter of {dtype}", found,
-                   [each[2 * rank:2 * rank + 2] for each in tensors], operation.upper())
+            _check(
+                f"reduce_scatter of {dtype}",
+                found,
+                [each[2 * rank : 2 * rank + 2] for each in tensors],
+                operation.upper(),
+            )
         for dimension in (0, 1):
-            check_same(f"all_gather along {dimension} of {dtype}",
-                       functional.all_gather_tensor(mine, dimension, group).clone(),
-                       torch.cat(tensors, dimension))
-        check_same(f"broadcast of {dtype}", functional.broadcast(mine, world - 1, group).clone(),
-                   tensors[-1])
-        check_same(f"all_to_all_single of {dtype}",
-                   functional.all_to_all_single(mine, None, None, group).clone(),
-                   torch.cat([each[2 * rank:2 * rank + 2] for each in tensors]))
+            check_same(
+                f"all_gather along {dimension} of {dtype}",
+                functional.all_gather_tensor(mine, dimension, group).clone(),
+                torch.cat(tensors, dimension),
+            )
+        check_same(
+            f"broadcast of {dtype}",
+            functional.broadcast(mine, world - 1, group).clone(),
+            tensors[-1],
+        )
+        check_same(
+            f"all_to_all_single of {dtype}",
+            functional.all_to_all_single(mine, None, None, group).clone(),
+            torch.cat([each[2 * rank : 2 * rank + 2] for each in tensors]),
+        )
         assert torch.equal(mine, tensors[rank])
 
 
@@ -64,11 +79,18 @@ def _functional_splits(rank, world):
     ins = [rank + 2 * to for to in range(world)]
     outs = [of + 2 * rank for of in range(world)]
     sent = _each(torch.float32, (10 * world, 3), world)
-    found = functional.all_to_all_single(sent[rank][:sum(ins)], outs, ins, dist.group.WORLD)
+    found = functional.all_to_all_single(sent[rank][: sum(ins)], outs, ins, dist.group.WORLD)
     starts = [sum(of + 2 * to for to in range(rank)) for of in range(world)]
-    check_same("all_to_all_single in parts", found.clone(), torch.cat(
-        [sent[of][start:start + rows] for of, (start, rows) in
-         enumerate(zip(starts, outs, strict=True))]))
+    check_same(
+        "all_to_all_single in parts",
+        found.clone(),
+        torch.cat(
+            [
+                sent[of][start : start + rows]
+                for of, (start, rows) in enumerate(zip(starts, outs, strict=True))
+            ]
+        ),
+    )
 
 
 @pytest.mark.parametrize("world", (1, 3))
@@ -81,16 +103,21 @@ def _functional_lists(rank, world):
     for dtype in TYPES:
         lists = [_each(dtype, (size * world,), world, size) for size in SIZES]
         mine = [tensors[rank] for tensors in lists]
-        for found, tensors in zip(functional.all_reduce_coalesced(mine, "sum", group), lists,
-                                  strict=True):
+        for found, tensors in zip(
+            functional.all_reduce_coalesced(mine, "sum", group), lists, strict=True
+        ):
             _check(f"all_reduce_coalesced of {dtype}", found, tensors)
-        for found, tensors in zip(functional.all_gather_into_tensor_coalesced(mine, group), lists,
-                                  strict=True):
+        for found, tensors in zip(
+            functional.all_gather_into_tensor_coalesced(mine, group), lists, strict=True
+        ):
             check_same(f"all_gather_coalesced of {dtype}", found.clone(), torch.cat(tensors))
         found = functional.reduce_scatter_tensor_coalesced(mine, "sum", [0] * len(mine), group)
         for part, tensors in zip(found, lists, strict=True):
-            _check(f"reduce_scatter_coalesced of {dtype}", part,
-                   [each.chunk(world)[rank] for each in tensors])
+            _check(
+                f"reduce_scatter_coalesced of {dtype}",
+                part,
+                [each.chunk(world)[rank] for each in tensors],
+            )
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -141,13 +168,13 @@ def test_coalescing_manager(world, is_async):
 
 
 def _mixed_list(rank, world):
-    """Layouts and types that need a conversion before the one call."""
+    """Layouts and types that must be converted before the single call."""
     shapes = ((), (4, 6), (100,))
     tensors = [_each(torch.int16, shape, world) for shape in shapes]
     found = [each[rank].clone() for each in tensors]
     found[1] = expected.laid_out(found[1], "transposed")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the name is deprecated, and in use
+        warnings.simplefilter("ignore")  # the name is deprecated but in use
         dist.all_reduce_coalesced(found)
     for tensor, each in zip(found, tensors, strict=True):
         _check("all_reduce_coalesced", tensor, each)
@@ -169,8 +196,9 @@ def _futures_of_lists(rank, world):
     """A future has the value of Gloo's: a list of lists, or one list if there is only one."""
     backend = infold._registration.backend_of()
     inputs = [torch.full((2,), 10 * rank + number) for number in range(2)]
-    wanted = [[torch.full((2,), 10 * each + number) for number in range(2)]
-              for each in range(world)]
+    wanted = [
+        [torch.full((2,), 10 * each + number) for number in range(2)] for each in range(world)
+    ]
 
     def value_of(work):
         future = work.get_future()
@@ -183,8 +211,9 @@ def _futures_of_lists(rank, world):
         for one, other in zip(sum(found, []), sum(expected_lists, []), strict=True):
             check_same(name, one, other)
 
-    of_one = value_of(backend.allgather(
-        [[torch.zeros_like(inputs[0]) for _ in range(world)]], inputs[:1]))
+    of_one = value_of(
+        backend.allgather([[torch.zeros_like(inputs[0]) for _ in range(world)]], inputs[:1])
+    )
     assert isinstance(of_one[0], torch.Tensor)
     check("all_gather of one", of_one, [[each[0] for each in wanted]])
     rooms = [[torch.zeros_like(inputs[0]) for _ in range(2 * world)] for _ in range(2)]

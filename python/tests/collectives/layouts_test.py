@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse sums have the bits of dense sums, and of Gloo's sums of integers. Calls that cannot be
-sparse are dense."""
+"""Sparse sums have the bits of dense sums, and for integers also of Gloo's sums. Calls that cannot
+be sparse are dense."""
 
 import time
 
@@ -21,8 +21,8 @@ OFF = infold.Options(layout="blocks", shared_memory="off")
 
 
 def mostly_zeros(dtype, size, rank, world, seed=0):
-    """One in ten of this rank's rows of 8 elements, and one in twenty that all have. Of several
-    ranks, the last has nothing at all."""
+    """One in ten of this rank's rows of 8 elements has values, and so does one in twenty at all
+    ranks. If there are several ranks, the last has no values at all."""
     values = numbers(dtype, (size,), rank, seed)
     if world > 1 and rank == world - 1:
         return torch.zeros_like(values)
@@ -130,8 +130,9 @@ def test_automatic_leaves_out_zeros(path):
 def _with_agreed_exponents(rank, world):
     wire = "fixed32"
     tensor = mostly_zeros(torch.float32, 10_000, rank, world)
-    wanted = _summed(tensor, "SUM", dist.new_group(
-        pg_options=infold.Options(layout="dense", wire=wire)))
+    wanted = _summed(
+        tensor, "SUM", dist.new_group(pg_options=infold.Options(layout="dense", wire=wire))
+    )
     found = _summed(tensor, "SUM", dist.new_group(pg_options=infold.Options(wire=wire)))
     check_same("of a group", found, wanted)
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))
@@ -147,8 +148,11 @@ def _in_digits(rank, world):
     for dtype in FLOATS:
         tensor = mostly_zeros(dtype, 10_000, rank, world)
         for operation in ("SUM", "AVG"):
-            wanted = _summed(tensor, operation, dist.new_group(
-                pg_options=infold.Options(layout="dense", wire="native")))
+            wanted = _summed(
+                tensor,
+                operation,
+                dist.new_group(pg_options=infold.Options(layout="dense", wire="native")),
+            )
             check_same(f"{operation} of {dtype}", _summed(tensor, operation), wanted)
     assert infold.statistics()["calls_sparse"] == 2 * len(FLOATS)
 
@@ -184,11 +188,15 @@ def test_other_collectives_go_as_ever():
 def _many_at_once(rank, world):
     dense = dist.new_group(pg_options=infold.Options(layout="dense"))
     backend = dist.group.WORLD._get_backend(torch.device("cpu"))
-    inputs = [mostly_zeros(torch.float32, size, rank, world, size)
-              for size in (100_000, 10, 50_000, 0, 200_000, 1000) * 3]
+    inputs = [
+        mostly_zeros(torch.float32, size, rank, world, size)
+        for size in (100_000, 10, 50_000, 0, 200_000, 1000) * 3
+    ]
     outputs = [each.clone() for each in inputs]
-    works = [backend.all_reduce_as(each, layout=("blocks", "dense")[i % 3 == 1])
-             for i, each in enumerate(outputs)]
+    works = [
+        backend.all_reduce_as(each, layout=("blocks", "dense")[i % 3 == 1])
+        for i, each in enumerate(outputs)
+    ]
     for work in reversed(works):
         work.wait()
     for tensor, found in zip(inputs, outputs, strict=True):
@@ -233,8 +241,8 @@ _ROWS = 20_000
 
 
 class _Wide(torch.nn.Module):
-    """A table, of which a step uses as many rows as it likes, and a layer that is all used; more
-    than 1 MB each."""
+    """A table, of which a step uses any number of rows, and a layer that is used completely. Each
+    has more than 1 MB."""
 
     def __init__(self):
         super().__init__()
@@ -275,8 +283,10 @@ def test_hooks_layouts_have_the_same_bits(path):
     wanted = run_ranks(2, _hooked, infold.hooks.layout("dense"))
     for layout in ("dense", "blocks", "automatic"):
         assert run_ranks(2, _hooked, infold.hooks.layout(layout), options=path) == wanted, layout
-    half = [run_ranks(2, _hooked, infold.hooks.layout(layout, wire=infold.hooks.wire("bfp16")))
-            for layout in ("dense", "blocks")]
+    half = [
+        run_ranks(2, _hooked, infold.hooks.layout(layout, wire=infold.hooks.wire("bfp16")))
+        for layout in ("dense", "blocks")
+    ]
     assert half[0] == half[1] != wanted
     losses = [losses for losses, _ in run_ranks(2, _hooked, infold.hooks.wire("automatic"))]
     for (found, _), other in zip(wanted, losses, strict=True):
@@ -284,7 +294,7 @@ def test_hooks_layouts_have_the_same_bits(path):
 
 
 def _choosing(rank, world):
-    """How many of the last 80 sums were sparse, for parameters without zeros."""
+    """How many of the last 80 sums of parameters without zeros were sparse."""
     model = _made(infold.hooks.layout("automatic"))
     every = torch.arange(_ROWS)
     for _ in range(80):
@@ -297,7 +307,7 @@ def _choosing(rank, world):
 
 def test_automatic_is_the_layout_of_that_name():
     for before, after in run_ranks(2, _choosing):
-        # Two large parameters are sparse until it is known, 64 calls later, that they have no
+        # Two large parameters are sparse until it is known, 64 calls later, that they do not have
         # zeros.
         assert before > 60 and after < 10, (before, after)
 
@@ -311,7 +321,13 @@ def test_parts_of_a_bucket():
     for tensor, members in parts:
         assert torch.equal(tensor, torch.cat([each.detach() for each in members]))
     assert [[each.numel() for each in members] for _, members in parts] == [
-        [10], [70_000], [20, 30], [65_536], [90_000], [65_535]]
+        [10],
+        [70_000],
+        [20, 30],
+        [65_536],
+        [90_000],
+        [65_535],
+    ]
 
 
 def test_wrong_layouts_are_refused():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages whose two ends disagree: both ends raise an error with the rank, the field and the right
-value. And messages that arrive in another order."""
+value. Also messages that arrive in another order."""
 
 import time
 
@@ -8,25 +8,36 @@ import pytest
 import torch
 import torch.distributed as dist
 from expected import check_same
-from infold import _registration
 from failing import SOON_S, check_words, meet, message_of
 from ranks import run_ranks
 
-_LONG = 300_000  # elements: several pieces
+from infold import _registration
+
+_LONG = 300_000  # elements, which take several pieces
 _SENT = torch.ones(10)
 _DIFFERENT = (
-    (_SENT, torch.ones(9), "same size"), (_SENT, torch.ones(11), "same size"),
+    (_SENT, torch.ones(9), "same size"),
+    (_SENT, torch.ones(11), "same size"),
     (_SENT, torch.ones(10, dtype=torch.int32), "same type"),
     (_SENT, torch.ones(11, dtype=torch.int64), "same size and type"),
-    (_SENT, torch.ones(_LONG), "same size"), (torch.ones(_LONG), _SENT, "same size"),
-    (torch.ones(_LONG), torch.ones(_LONG - 1), "same size"), (torch.ones(0), _SENT, "same size"))
+    (_SENT, torch.ones(_LONG), "same size"),
+    (torch.ones(_LONG), _SENT, "same size"),
+    (torch.ones(_LONG), torch.ones(_LONG - 1), "same size"),
+    (torch.ones(0), _SENT, "same size"),
+)
 _IDS = [f"{a.numel()}_{str(a.dtype)[6:]}-{b.numel()}_{str(b.dtype)[6:]}" for a, b, _ in _DIFFERENT]
 
 
 def _check_difference(text, sent, expected, field):
-    check_words(text, (f"rank 0 sent {sent.numel()} elements",
-                       f"rank 1 expects {expected.numel()} elements",
-                       f"both must pass the {field};", "the group goes on"))
+    check_words(
+        text,
+        (
+            f"rank 0 sent {sent.numel()} elements",
+            f"rank 1 expects {expected.numel()} elements",
+            f"both must pass the {field};",
+            "the group goes on",
+        ),
+    )
 
 
 def _exchange(rank, turn):
@@ -52,12 +63,17 @@ def _asynchronous(rank, sent, room):
 
 
 def _batched(rank, sent, room):
-    """Beside a message in the other direction that fits."""
+    """The message goes next to one in the other direction, which fits."""
     other, found = 1 - rank, torch.zeros(3)
-    operations = [dist.P2POp(dist.isend, sent, other, tag=5) if rank == 0 else
-                  dist.P2POp(dist.irecv, room, other, tag=5)]
-    operations += [dist.P2POp(dist.isend, torch.ones(3), other, tag=6),
-                   dist.P2POp(dist.irecv, found, other, tag=6)]
+    operations = [
+        dist.P2POp(dist.isend, sent, other, tag=5)
+        if rank == 0
+        else dist.P2POp(dist.irecv, room, other, tag=5)
+    ]
+    operations += [
+        dist.P2POp(dist.isend, torch.ones(3), other, tag=6),
+        dist.P2POp(dist.irecv, found, other, tag=6),
+    ]
     works = dist.batch_isend_irecv(operations)
     text = message_of(works[0].wait)
     for work in works[1:]:
@@ -89,15 +105,18 @@ def test_messages_that_do_not_fit(difference):
     run_ranks(2, _differing, _plain, difference, timeout_s=100)
 
 
-@pytest.mark.parametrize("call", (_asynchronous, _batched, _from_anybody),
-                         ids=("asynchronous", "batched", "from_anybody"))
+@pytest.mark.parametrize(
+    "call",
+    (_asynchronous, _batched, _from_anybody),
+    ids=("asynchronous", "batched", "from_anybody"),
+)
 @pytest.mark.parametrize("which", (0, 4, 5), ids=lambda which: _IDS[which])
 def test_messages_that_do_not_fit_on_every_way(call, which):
     run_ranks(2, _differing, call, _DIFFERENT[which], timeout_s=100)
 
 
 def _tagged(rank, world, sent):
-    """No rank receives the message: each end names the rank and the tag that it waited for."""
+    """Nobody receives the message, so each end names the rank and tag that it waited for."""
     tag = 1 + rank
     work = dist.isend(sent, 1, tag=tag) if rank == 0 else dist.irecv(torch.zeros(10), 0, tag=tag)
     begun = time.monotonic()
@@ -115,7 +134,7 @@ def test_messages_with_different_tags(elements):
 
 
 def _unanswered(rank, world):
-    """A receive from any rank, and no rank sends."""
+    """A rank receives from any rank, but no rank sends."""
     if rank == 0:
         text = message_of(lambda: dist.recv(torch.zeros(10), tag=3))
         check_words(text, ("infold: recv from any rank, tag 3: ", "check that", "sends it"))
@@ -146,8 +165,8 @@ def test_tags_have_limits():
 
 
 def _anybody_before_all_send(rank, world):
-    """All ranks post their receives before any rank sends or waits: long messages of several ranks
-    with one tag."""
+    """All ranks post their receives before any rank sends or waits: several ranks send long
+    messages with one tag."""
     rooms = [torch.zeros(_LONG) for _ in range(2 * (world - 1))]
     works = [dist.irecv(room, tag=1) for room in rooms]
     for turn in range(2):
@@ -172,7 +191,7 @@ _delegates = []
 
 
 def _keep_delegate(_):
-    """Goes on when the group is made, and keeps the Gloo backend of its messages."""
+    """Keeps the Gloo backend that carries the group's messages when the group is made."""
     begin = _registration.begin
 
     def keeping(*arguments):
@@ -184,14 +203,16 @@ def _keep_delegate(_):
 
 
 def _promising(rank, world):
-    """A rank makes no room for an impossible message, and the group goes on."""
+    """A rank does not make room for an impossible message, and the group continues."""
     if rank == 1:
-        magic, float32, channels = 0x696e666f6c64206d, 6, 4
+        magic, float32, channels = 0x696E666F6C64206D, 6, 4
         head = torch.tensor([magic, 1 << 58, float32, 1 << 60]).view(torch.uint8)
         _delegates[0].send([head], 0, 5 * channels).wait()
     else:
-        check_words(message_of(lambda: dist.recv(torch.zeros(10), 1, tag=5)),
-                    ("what came from rank 1, tag 5", "belongs to another call"))
+        check_words(
+            message_of(lambda: dist.recv(torch.zeros(10), 1, tag=5)),
+            ("what came from rank 1, tag 5", "belongs to another call"),
+        )
     dist.barrier()
 
 
@@ -200,7 +221,7 @@ def test_a_message_that_is_longer_than_any():
 
 
 def _given_up(rank, world):
-    """Receives without a wait do not keep a group from ending."""
+    """Receives that nobody waits for do not keep a group from ending."""
     works = [dist.irecv(torch.zeros(10), tag=tag) for tag in range(3)]
     if rank == 0:
         works.append(dist.irecv(torch.zeros(10), 1))

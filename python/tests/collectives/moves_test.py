@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that only move data give the same bytes as Gloo, of every type."""
+"""Collectives that only move data give the same bytes as Gloo, for every type."""
 
 import pytest
 import torch
@@ -39,8 +39,10 @@ def _gathers(rank, world, mine, group, as_bytes=False):
     dist.all_gather(room, source, group=group)
     whole = torch.empty(world * source.numel(), dtype=source.dtype)
     dist.all_gather_single(whole, source, group=group)
-    return {"all_gather": torch.cat(room).view(mine.dtype),
-            "all_gather_single": whole.view(mine.dtype)}
+    return {
+        "all_gather": torch.cat(room).view(mine.dtype),
+        "all_gather_single": whole.view(mine.dtype),
+    }
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -48,18 +50,28 @@ def test_broadcast_and_all_gather(world):
     run_ranks(world, _moves)
 
 
-# Neither infold nor Gloo sums these types. Moves need only their size.
-_MOVED_ONLY = (torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2,
-               torch.complex32, torch.complex128)
+# Neither infold nor Gloo sums these types. Moving them needs only their size.
+_MOVED_ONLY = (
+    torch.uint16,
+    torch.uint32,
+    torch.uint64,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+    torch.complex32,
+    torch.complex128,
+)
 
 
 def _move_any_type(rank, world):
     for dtype in _MOVED_ONLY:
-        of_ranks = [numbers(torch.uint8, (6 * world * dtype.itemsize,), each).view(dtype)
-                    for each in range(world)]
+        of_ranks = [
+            numbers(torch.uint8, (6 * world * dtype.itemsize,), each).view(dtype)
+            for each in range(world)
+        ]
         mine = of_ranks[rank]
-        for call, found in (_broadcasts(rank, world, mine, None)
-                            | _gathers(rank, world, mine, None)).items():
+        for call, found in (
+            _broadcasts(rank, world, mine, None) | _gathers(rank, world, mine, None)
+        ).items():
             root = call.rpartition(" ")[2]
             wanted = of_ranks[int(root)] if root.isdigit() else torch.cat(of_ranks)
             check_same(f"{call} of {dtype}", found.view(torch.uint8), wanted.view(torch.uint8))
@@ -70,8 +82,11 @@ def _delegate_any_type(rank, world, of_ranks, dtype):
     parts = [each.view(world, 6) for each in of_ranks]
     mine, room = torch.zeros(6, dtype=dtype), torch.zeros(6 * world, dtype=dtype)
     dist.all_to_all_single(room, of_ranks[rank].clone())
-    check_same(f"all_to_all_single of {dtype}", room.view(torch.uint8),
-               torch.cat([part[rank].view(torch.uint8) for part in parts]))
+    check_same(
+        f"all_to_all_single of {dtype}",
+        room.view(torch.uint8),
+        torch.cat([part[rank].view(torch.uint8) for part in parts]),
+    )
     dist.scatter(mine, list(parts[0]) if rank == 0 else None, 0)
     check_same(f"scatter of {dtype}", mine.view(torch.uint8), parts[0][rank].view(torch.uint8))
     listed = [torch.zeros(6, dtype=dtype) for _ in range(world)]
@@ -82,8 +97,9 @@ def _delegate_any_type(rank, world, of_ranks, dtype):
     sent = dist.isend(of_ranks[rank], (rank + 1) % world)
     dist.recv(room, (rank - 1) % world)
     sent.wait()
-    check_same(f"recv of {dtype}", room.view(torch.uint8),
-               of_ranks[(rank - 1) % world].view(torch.uint8))
+    check_same(
+        f"recv of {dtype}", room.view(torch.uint8), of_ranks[(rank - 1) % world].view(torch.uint8)
+    )
 
 
 def test_types_that_are_only_moved():
@@ -136,7 +152,7 @@ def _splits(rank, world):
 
 def _all_to_all(rank, world):
     gloo = dist.new_group(backend="gloo")
-    ins = _splits(rank, world)  # symmetric in both ranks, so what is sent is what is received
+    ins = _splits(rank, world)  # symmetric, so sent and received sizes are equal
     for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8):
         even = numbers(dtype, (2 * world, 5), rank)
         uneven = numbers(dtype, (sum(ins), 5), rank)

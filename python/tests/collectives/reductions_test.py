@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions give the bits of Gloo for integers, minima and maxima. Sums of floats are the exact
-sum, rounded once; in a block format they lie within its bound. What Gloo cannot reduce is compared
-with plain torch."""
+"""Integers, minima and maxima are reduced to the same bits as with Gloo. Sums of floats are the
+exact sum, rounded once; in a block format they are within its bound. What Gloo cannot reduce is
+compared with plain torch."""
 
 import expected
 import pytest
@@ -32,7 +32,7 @@ def _operations(dtype):
 
 
 def _gloo_reduces(dtype, operation):
-    """Whether Gloo gives the same. It sums bools as numbers, and has no 16-bit integers."""
+    """Whether Gloo gives the same bits. It sums bools as numbers and lacks 16-bit integers."""
     return dtype not in (torch.int16, torch.bool) and not is_sum_of_floats(dtype, operation)
 
 
@@ -111,10 +111,16 @@ def test_reduce_scatter(world):
 def _premultiplied(rank, world):
     for dtype in (*FLOATS, torch.complex64, torch.int32):
         for factor in (2.0, 3.0 if dtype == torch.int32 else 0.125):
-            tensors = [numbers(dtype, (1000,), each) // 16 if dtype == torch.int32 else
-                       numbers(dtype, (1000,), each) for each in range(world)]
-            scaled = [(each.to(torch.promote_types(dtype, torch.float64)) * factor).to(dtype)
-                      for each in tensors]
+            tensors = [
+                numbers(dtype, (1000,), each) // 16
+                if dtype == torch.int32
+                else numbers(dtype, (1000,), each)
+                for each in range(world)
+            ]
+            scaled = [
+                (each.to(torch.promote_types(dtype, torch.float64)) * factor).to(dtype)
+                for each in tensors
+            ]
             operation = expected.premultiplied(factor)
             found = tensors[rank].clone()
             dist.all_reduce(found, operation)
@@ -154,8 +160,9 @@ def _every_format(rank, world, wire):
             for operation in ("SUM", "AVG"):
                 found = tensors[rank].clone()
                 dist.all_reduce(found, getattr(dist.ReduceOp, operation))
-                expected.check_sum(f"{wire} {operation} of {size} {dtype}", found, tensors,
-                                   operation, wire)
+                expected.check_sum(
+                    f"{wire} {operation} of {size} {dtype}", found, tensors, operation, wire
+                )
 
 
 @pytest.mark.parametrize("wire", ("bfp32", "bfp16", "bfp8"))

@@ -31,9 +31,12 @@ def _point_to_point(rank, world):
 
 
 def _send_with_tags(rank, left, right):
-    """Messages are paired by tag, and with one tag by their order."""
-    works = [dist.isend(torch.tensor([rank, tag, turn]), right, tag=tag)
-             for tag in (1, 2) for turn in (0, 1)]
+    """Messages are paired by their tags, and by their order if the tags are equal."""
+    works = [
+        dist.isend(torch.tensor([rank, tag, turn]), right, tag=tag)
+        for tag in (1, 2)
+        for turn in (0, 1)
+    ]
     for tag in (2, 1):
         for turn in (0, 1):
             room = torch.zeros(3, dtype=torch.int64)
@@ -87,9 +90,12 @@ def test_receives_come_before_sends():
 def _batched(rank, world):
     right, left = (rank + 1) % world, (rank - 1) % world
     room = [torch.zeros(100, dtype=torch.int64) for _ in range(2)]
-    operations = [dist.P2POp(dist.irecv, room[0], left), dist.P2POp(dist.irecv, room[1], left),
-                  dist.P2POp(dist.isend, numbers(torch.int64, (100,), rank, 1), right),
-                  dist.P2POp(dist.isend, numbers(torch.int64, (100,), rank, 2), right)]
+    operations = [
+        dist.P2POp(dist.irecv, room[0], left),
+        dist.P2POp(dist.irecv, room[1], left),
+        dist.P2POp(dist.isend, numbers(torch.int64, (100,), rank, 1), right),
+        dist.P2POp(dist.isend, numbers(torch.int64, (100,), rank, 2), right),
+    ]
     for work in dist.batch_isend_irecv(operations):
         work.wait()
     for seed in (1, 2):

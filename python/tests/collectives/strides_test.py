@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives read tensors of any strides and write results into them. The main collectives work on
-every path: between ranks, and at one or two switches."""
+"""Collectives read tensors with any strides and write results into them. The main collectives do so
+on every path: between ranks, and at one or two switches."""
 
 import expected
 import pytest
@@ -52,7 +52,7 @@ def test_any_layout(world):
 
 
 def _delegated_layouts(rank, world):
-    """The same for the calls of Gloo."""
+    """The same for calls that go to Gloo."""
     for dtype in (torch.float32, torch.int16, torch.bool, torch.complex64):
         for layout in LAYOUTS:
             tensors = [numbers(dtype, (world, 6), each) for each in range(world)]
@@ -68,13 +68,21 @@ def _delegated_layouts(rank, world):
             _gather_and_scatter(rank, world, tensors, layout, name)
             output = laid_out(torch.zeros_like(tensors[0]), layout)
             dist.all_to_all_single(output, source)
-            check_same("all_to_all_single " + name, output,
-                       torch.stack([each[rank] for each in tensors]))
-            outputs = [laid_out(torch.zeros(6, dtype=dtype), layout if layout != "transposed"
-                                else "strided") for _ in range(world)]
+            check_same(
+                "all_to_all_single " + name, output, torch.stack([each[rank] for each in tensors])
+            )
+            outputs = [
+                laid_out(
+                    torch.zeros(6, dtype=dtype), layout if layout != "transposed" else "strided"
+                )
+                for _ in range(world)
+            ]
             dist.all_to_all(outputs, list(source))
-            check_same("all_to_all " + name, torch.stack(outputs),
-                       torch.stack([each[rank] for each in tensors]))
+            check_same(
+                "all_to_all " + name,
+                torch.stack(outputs),
+                torch.stack([each[rank] for each in tensors]),
+            )
 
 
 def _gather_and_scatter(rank, world, tensors, layout, name):

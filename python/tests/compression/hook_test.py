@@ -27,7 +27,7 @@ _CHOICES = {
 
 
 def _made(choice, name="transformer", **arguments):
-    """Buckets of 20 kB, so that there are several."""
+    """A model with buckets of 20 kB, so that there are several."""
     method, options = _CHOICES[choice]
     model = DistributedDataParallel(models.made(name, **arguments), bucket_cap_mb=0.02)
     return model, infold.compress.hook(method, **options).register(model)
@@ -52,8 +52,10 @@ def _train(rank, world, choice, name):
 @pytest.mark.parametrize("choice", _CHOICES)
 def test_training_converges_with_the_same_bits_on_every_path(choice):
     with running_switches(1) as one_switch, running_switches(0) as no_switch:
-        answers = [run_ranks(3, _train, choice, "transformer", options=options)
-                   for options in (None, one_switch, no_switch)]
+        answers = [
+            run_ranks(3, _train, choice, "transformer", options=options)
+            for options in (None, one_switch, no_switch)
+        ]
     assert answers[0] == answers[1] == answers[2]
     assert len({digest for _, digest in answers[0]}) == 1
     assert all(losses[-1] < losses[0] / 5 for losses, _ in answers[0])
@@ -78,7 +80,7 @@ def _other_gradients(rank, world):
 
 
 def _mean(rank, world, choice):
-    """What a hook makes of one gradient."""
+    """The mean that a hook makes of one gradient."""
     model = DistributedDataParallel(torch.nn.Linear(1000, 1, bias=False))
     method, options = _CHOICES[choice]
     infold.compress.hook(method, **options).register(model)
@@ -100,7 +102,7 @@ def test_a_group_of_one_rank_compresses_too():
 
 
 def _run(rank, steps, first, saved=None, register=True):
-    """Steps of a model and a hook that are made anew, from what was saved before."""
+    """Makes a model and a hook, loads what was saved before, and runs steps."""
     model = DistributedDataParallel(models.made("transformer"), bucket_cap_mb=0.02)
     hook = infold.compress.hook("topk", ratio=0.05, memory="residual", seed=3)
     hook.register(model) if register else model.register_comm_hook(None, hook)
@@ -112,8 +114,14 @@ def _run(rank, steps, first, saved=None, register=True):
         hook.load_state_dict(state["compression"])
     models.train(model, optimizer, "transformer", rank, steps, first)
     file = io.BytesIO()
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(),
-                "compression": hook.state_dict()}, file)
+    torch.save(
+        {
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "compression": hook.state_dict(),
+        },
+        file,
+    )
     return model, hook, file.getvalue()
 
 
@@ -165,11 +173,12 @@ def test_a_state_of_another_choice_rank_world_or_model_is_refused():
 
 def test_wrong_choices_are_refused_by_name():
     for wanted, method, options in (
-            ('there is no method "topp"; there are: none, .*topk', "topp", {}),
-            ("ratoi", "topk", {"ratoi": 0.1}),
-            ("ratio", "topk", {"ratio": 2}),
-            ("ratio", "topk", {"ratio": 0}),
-            ("memory", "topk", {"memory": "residuel"})):
+        ('there is no method "topp"; there are: none, .*topk', "topp", {}),
+        ("ratoi", "topk", {"ratoi": 0.1}),
+        ("ratio", "topk", {"ratio": 2}),
+        ("ratio", "topk", {"ratio": 0}),
+        ("memory", "topk", {"memory": "residuel"}),
+    ):
         with pytest.raises(ValueError, match=wanted):
             infold.compress.hook(method, **options)
     with pytest.raises(TypeError, match="DistributedDataParallel or for a model of fully_shard"):
@@ -190,10 +199,12 @@ def _no_floats(rank, world):
     hook = infold.compress.hook("shared")
     backend = infold._registration.backend_of()
     for tensor, words in (
-            (torch.arange(9), "weight is of type Long; only floats can be compressed"),
-            (torch.eye(3).to_sparse(), "expected Strided, got Sparse")):
-        text = message_of(lambda tensor=tensor: backend.average_compressed(
-            hook._compressor, ["weight"], [tensor]))
+        (torch.arange(9), "weight is of type Long; only floats can be compressed"),
+        (torch.eye(3).to_sparse(), "expected Strided, got Sparse"),
+    ):
+        text = message_of(
+            lambda tensor=tensor: backend.average_compressed(hook._compressor, ["weight"], [tensor])
+        )
         assert words in text, text
     assert hook.statistics()["calls"] == 0
 
@@ -223,7 +234,7 @@ def _average(compressor):
 
 
 def _in_order(rank, world):
-    """Other collectives begin after a compressed average that was asked for before."""
+    """Other collectives begin after a compressed average that was requested earlier."""
     compressor = infold.compress.hook("shared")._compressor
     for _ in range(20):
         works, tensors = [], []
@@ -270,6 +281,7 @@ def test_a_compressed_average_ends_with_its_group(ending):
 
 def _short_wait(rank, world):
     import datetime
+
     compressor = infold.compress.hook("shared")._compressor
     dist.all_reduce(torch.ones(1))
     if rank == 1:
@@ -286,25 +298,50 @@ def test_a_wait_may_end_before_the_average():
     run_ranks(2, _short_wait)
 
 
-@pytest.mark.parametrize("params, choice", (
-    ({}, "none"),
-    ({"compressor": "topk", "compress_ratio": 0.01, "memory": "residual",
-      "communicator": "allgather"}, "topk ratio=0.01 travel=0, memory residual decay=1"),
-    ({"compressor": "qsgd", "quantum_num": 127, "bucket_size": 128}, "qsgd bits=8 bucket=128"),
-    ({"compressor": "signum", "momentum": 0.8}, "signum abstain=1, memory momentum momentum=0.8"),
-    ({"compressor": "dgc", "compress_ratio": 0.1, "memory": "dgc", "momentum": 0.7},
-     "dgc ratio=0.1 travel=0, memory dgc momentum=0.7"),
-    ({"compressor": "efsignsgd", "memory": "efsignsgd", "lr": 0.2}, "ef-sign rate=0.2"),
-    ({"compressor": "powersgd", "compress_rank": 2, "memory": "powersgd"}, "powersgd rank=2")))
+@pytest.mark.parametrize(
+    "params, choice",
+    (
+        ({}, "none"),
+        (
+            {
+                "compressor": "topk",
+                "compress_ratio": 0.01,
+                "memory": "residual",
+                "communicator": "allgather",
+            },
+            "topk ratio=0.01 travel=0, memory residual decay=1",
+        ),
+        ({"compressor": "qsgd", "quantum_num": 127, "bucket_size": 128}, "qsgd bits=8 bucket=128"),
+        (
+            {"compressor": "signum", "momentum": 0.8},
+            "signum abstain=1, memory momentum momentum=0.8",
+        ),
+        (
+            {"compressor": "dgc", "compress_ratio": 0.1, "memory": "dgc", "momentum": 0.7},
+            "dgc ratio=0.1 travel=0, memory dgc momentum=0.7",
+        ),
+        ({"compressor": "efsignsgd", "memory": "efsignsgd", "lr": 0.2}, "ef-sign rate=0.2"),
+        ({"compressor": "powersgd", "compress_rank": 2, "memory": "powersgd"}, "powersgd rank=2"),
+        # What is not given is as in GRACE, where infold's own choice may differ.
+        ({"compressor": "terngrad"}, "terngrad clip=2.5 bucket=0"),
+        ({"compressor": "qsgd"}, "qsgd bits=8 bucket=128"),
+        ({"compressor": "powersgd"}, "powersgd rank=1"),
+        ({"compressor": "dgc", "memory": "dgc"}, "memory dgc momentum=0.9"),
+    ),
+)
 def test_graces_parameters_give_the_same_method(params, choice):
     assert choice in infold.compress.from_params(params).choice
 
 
-@pytest.mark.parametrize("params, words", (
-    ({"compressor": "inceptionn"}, "no method for GRACE's 'inceptionn'"),
-    ({"memory": "other"}, "no memory for GRACE's 'other'"),
-    ({"compressor": "qsgd", "quantum_num": 100}, "take 127"),
-    ({"compressor": "topk", "threshold": 1}, "no meaning for topk with memory none: threshold")))
+@pytest.mark.parametrize(
+    "params, words",
+    (
+        ({"compressor": "inceptionn"}, "no method for GRACE's 'inceptionn'"),
+        ({"memory": "other"}, "no memory for GRACE's 'other'"),
+        ({"compressor": "qsgd", "quantum_num": 100}, "take 127"),
+        ({"compressor": "topk", "threshold": 1}, "no meaning for topk with memory none: threshold"),
+    ),
+)
 def test_graces_parameters_without_a_meaning_are_refused(params, words):
     with pytest.raises(ValueError, match=words):
         infold.compress.from_params(params)
@@ -319,7 +356,7 @@ class _Half(infold.compress.Compressor):
 
 
 class _RandomPart(infold.compress.Compressor):
-    """Of unequal size at each rank."""
+    """Keeps random elements, whose number differs between ranks."""
 
     def __init__(self, ratio=0.1, least=1):
         assert isinstance(least, int)
@@ -341,8 +378,11 @@ def _own_method(rank, world, memory):
     infold.compress.add("random part", _RandomPart)
     model = DistributedDataParallel(models.made("transformer"), bucket_cap_mb=0.02)
     before = torch.get_rng_state()
-    method = infold.compress.hook("random part", ratio=0.3, memory="residual") if memory else (
-        infold.compress.hook("half"))
+    method = (
+        infold.compress.hook("random part", ratio=0.3, memory="residual")
+        if memory
+        else (infold.compress.hook("half"))
+    )
     method.register(model)
     losses = models.train(model, _sgd(model), "transformer", rank, _STEPS)
     assert torch.equal(torch.get_rng_state(), before)
@@ -384,9 +424,15 @@ def _own_method_fails(rank, world, where, words):
     assert time.monotonic() - begun < SOON_S
 
 
-@pytest.mark.parametrize("where, words", (
-    ("compress", "no codes today"), ("decompress", "no tensors today"),
-    ("size", "1 elements for a gradient of 1000"), ("type", "ComplexFloat")))
+@pytest.mark.parametrize(
+    "where, words",
+    (
+        ("compress", "no codes today"),
+        ("decompress", "no tensors today"),
+        ("size", "1 elements for a gradient of 1000"),
+        ("type", "ComplexFloat"),
+    ),
+)
 def test_errors_of_a_method_in_python_end_the_group_in_words(where, words):
     run_ranks(2, _own_method_fails, where, words, timeout_s=1000)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods of compression in numpy, and with memories of their own, as GRACE's users have them."""
+"""Compression methods in numpy or with their own memories, as GRACE's users write them."""
 
 import models
 import numpy as np
@@ -16,7 +16,7 @@ _STEPS = 10
 
 
 class _Largest(infold.compress.Compressor):
-    """With a constructor in the form of GRACE's."""
+    """Its constructor has the form of GRACE's."""
 
     def __init__(self, ratio=0.3):
         super().__init__(tensors_size_are_same=False)
@@ -50,7 +50,7 @@ class _LargestInNumpy(infold.compress.NumpyCompressor):
 
 
 class _Random(infold.compress.NumpyCompressor):
-    """Rounds at random. Its codes are of a type and an order that tensors lack, and scalars."""
+    """Rounds at random. Its codes have a type and byte order unknown to torch, or are scalars."""
 
     def compress(self, array, name):
         scale = np.float32(np.abs(array).max() / 1000)
@@ -64,7 +64,7 @@ class _Random(infold.compress.NumpyCompressor):
 
 
 class _Residual(infold.compress.Memory):
-    """In the form of GRACE's."""
+    """A memory in the form of GRACE's."""
 
     def __init__(self, beta=1.0):
         self.residuals = {}
@@ -141,12 +141,13 @@ def _average(compressor, group, step):
     random = torch.Generator().manual_seed(10 * step + dist.get_rank())
     gradient = torch.randn(100, generator=random)
     infold._registration.backend_of(group).average_compressed(
-        compressor, ["weight"], [gradient]).wait()
+        compressor, ["weight"], [gradient]
+    ).wait()
     return gradient
 
 
 class _Failing(_Largest):
-    """One rank fails before its codes travel, or all fail when they have arrived."""
+    """Fails at one rank before its codes travel, or at all ranks after they have arrived."""
 
     where = ""
 
@@ -162,7 +163,7 @@ class _Failing(_Largest):
 
 
 class _Counting(_Residual):
-    """Also forgets, so that it depends on the number of its steps."""
+    """Also forgets, so that the result depends on the number of its steps."""
 
     def __init__(self):
         super().__init__()
@@ -245,10 +246,12 @@ def test_own_methods_are_measured_as_built_in_ones_are():
     generator = torch.Generator().manual_seed(3)
     gradients = [torch.randn(20, 50, generator=generator) for _ in range(4)]
     for ratio in (0.05, 0.5):
-        own = infold.compress.measure("measured largest", gradients, elements=1000, world=4,
-                                      seconds=0, ratio=ratio)
-        built_in = infold.compress.measure("topk", gradients, elements=1000, world=4, seconds=0,
-                                           ratio=ratio)
+        own = infold.compress.measure(
+            "measured largest", gradients, elements=1000, world=4, seconds=0, ratio=ratio
+        )
+        built_in = infold.compress.measure(
+            "topk", gradients, elements=1000, world=4, seconds=0, ratio=ratio
+        )
         assert own["error"] == pytest.approx(built_in["error"], rel=1e-5)
         assert own["bits_received"] == pytest.approx(3 * own["bits_sent"])
         assert own["bits_sent"] > built_in["bits_sent"] > 32 * ratio
@@ -256,7 +259,7 @@ def test_own_methods_are_measured_as_built_in_ones_are():
 
 
 def test_what_cannot_be_measured_is_refused():
-    with pytest.raises(ValueError, match="no method \"zip\""):
+    with pytest.raises(ValueError, match='no method "zip"'):
         infold.compress.measure("zip")
     with pytest.raises(ValueError, match="several sizes"):
         infold.compress.measure("none", [torch.ones(2), torch.ones(3)], elements=10, seconds=0)

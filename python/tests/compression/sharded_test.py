@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed gradients in FSDP2 have the bits that they have in DistributedDataParallel: the same
-means, the same memories under the same names. Each rank keeps its shard."""
+"""Compressed gradients have the same bits in FSDP2 as in DistributedDataParallel: the same means,
+and the same memories under the same names. Each rank keeps its shard."""
 
 import models
 import pytest
@@ -35,7 +35,7 @@ def _sgd(model):
 
 
 def _sharded(world, **options):
-    """Groups of parameters of each block and of the rest."""
+    """A model with a group of parameters for each block, and one for the rest."""
     model = models.made("transformer")
     options["mesh"] = init_device_mesh("cpu", (world,))
     for block in model.blocks:
@@ -44,8 +44,10 @@ def _sharded(world, **options):
 
 
 def _whole(model):
-    return {name: getattr(each, "full_tensor", lambda each=each: each)().detach()
-            for name, each in model.named_parameters()}
+    return {
+        name: getattr(each, "full_tensor", lambda each=each: each)().detach()
+        for name, each in model.named_parameters()
+    }
 
 
 def _check_same(found, wanted):
@@ -74,7 +76,7 @@ def _like_ddp(rank, world, choice):
 
 @pytest.mark.parametrize("choice", _CHOICES)
 def test_training_has_the_bits_of_ddp(choice):
-    """Three ranks, so that no shards of 32 or 64 rows have equal lengths."""
+    """Uses three ranks, so that the shards of 32 or 64 rows have different lengths."""
     answers = run_ranks(3, _like_ddp, choice)
     assert all(losses[-1] < losses[0] for losses in answers)
 
@@ -82,14 +84,15 @@ def test_training_has_the_bits_of_ddp(choice):
 def test_training_has_the_same_bits_over_a_switch():
     with running_switches(1) as switch:
         assert run_ranks(2, _like_ddp, "shared", options=switch) == run_ranks(
-            2, _like_ddp, "shared")
+            2, _like_ddp, "shared"
+        )
 
 
 _SIZES = ((7, 3), (1, 5), (4,), (6, 9), (3, 2, 6), (2,))
 
 
 class _Sizes(torch.nn.Module):
-    """Whose gradients are the inputs."""
+    """A module whose gradients are its inputs."""
 
     def __init__(self):
         super().__init__()
@@ -105,12 +108,17 @@ def _inputs(rank):
 
 
 def _means(rank, world, type, last_sides, setting):
-    """All inputs, sums and means are exact in each type, but for a division by three."""
+    """All inputs, sums and means are exact in each type, except for a division by three."""
     model = _Sizes()
     policy = MixedPrecisionPolicy(reduce_dtype=getattr(torch, type))
-    fully_shard(model, mesh=init_device_mesh("cpu", (world,)), mp_policy=policy,
-                shard_placement_fn=lambda each: Shard(
-                    each.dim() - 1 if last_sides and each.shape[-1] % world == 0 else 0))
+    fully_shard(
+        model,
+        mesh=init_device_mesh("cpu", (world,)),
+        mp_policy=policy,
+        shard_placement_fn=lambda each: Shard(
+            each.dim() - 1 if last_sides and each.shape[-1] % world == 0 else 0
+        ),
+    )
     divisor = world
     if setting:
         model.set_force_sum_reduction_for_comms(True)
@@ -172,8 +180,10 @@ def _resumed(rank, world):
                     each.to_local().copy_(its)
         models.train(model, optimizer, "transformer", rank, steps, first)
         return models.digest(model), {
-            "compression": hook.state_dict(), "optimizer": optimizer.state_dict(),
-            "shards": [each.to_local().detach().clone() for each in model.parameters()]}
+            "compression": hook.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "shards": [each.to_local().detach().clone() for each in model.parameters()],
+        }
 
     whole, _ = run(6, 0)
     _, saved = run(3, 0)
@@ -187,7 +197,7 @@ def test_a_checkpoint_resumes_with_the_same_bits():
 
 
 class _Failing(infold.compress.Compressor):
-    """One rank fails before its codes travel, or all fail when they have arrived."""
+    """Fails at one rank before its codes travel, or at all ranks after they have arrived."""
 
     where = ""
 
@@ -212,8 +222,9 @@ def _made_again(rank, world, where):
         [(_, parameters)] = groups_of(model)
         shards = parameters._reduce_scatter_comm
         buffer = shards.allocate((30 * world,), dtype=torch.float32, device=torch.device("cpu"))
-        buffer.copy_(torch.randn(
-            buffer.shape, generator=torch.Generator().manual_seed(10 * number + rank)))
+        buffer.copy_(
+            torch.randn(buffer.shape, generator=torch.Generator().manual_seed(10 * number + rank))
+        )
         before = buffer.clone()
         output = shards.allocate((30,), dtype=torch.float32, device=torch.device("cpu"))
         try:
@@ -293,16 +304,21 @@ def _not_for_us(rank, world, kind, words):
     if kind == "sizes":
         fully_shard(model[0], mesh=both["one"])
     fully_shard(model, mesh=both if kind == "hsdp" else both["all"])
-    text = message_of(lambda: _hook("topk").register(
-        model, dist.group.WORLD if kind == "group" else None))
+    text = message_of(
+        lambda: _hook("topk").register(model, dist.group.WORLD if kind == "group" else None)
+    )
     assert words in text, text
 
 
-@pytest.mark.parametrize("kind, backend, words", (
-    ("hsdp", "infold", "with replicas (HSDP)"),
-    ("sizes", "infold", "the model has meshes of several sizes"),
-    ("gloo", "gloo", "this group's backend is gloo, not infold"),
-    ("group", "infold", "FSDP2 has its process group from fully_shard()'s mesh")))
+@pytest.mark.parametrize(
+    "kind, backend, words",
+    (
+        ("hsdp", "infold", "with replicas (HSDP)"),
+        ("sizes", "infold", "the model has meshes of several sizes"),
+        ("gloo", "gloo", "this group's backend is gloo, not infold"),
+        ("group", "infold", "FSDP2 has its process group from fully_shard()'s mesh"),
+    ),
+)
 def test_other_groups_are_refused(kind, backend, words):
     run_ranks(2, _not_for_us, kind, words, backend=backend)
 

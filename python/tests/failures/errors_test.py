@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For every wrong call, every rank gets one exception in bounded time. It names the rank, the fault
-and the right value. No interpreter aborts."""
+"""For every wrong call, every rank gets one exception within bounded time. It names the rank, the
+fault and the right value. No interpreter aborts."""
 
 import time
 import warnings
@@ -80,8 +80,8 @@ def _parts_of_a_sum(rank):
     dist.reduce_scatter_single(part, torch.ones(3 * part.numel()))
 
 
-# Calls in parts have several transfers, each at a site of its own. Which of them is told first as
-# the reason depends on time.
+# Calls in parts have several transfers, each at a different site. Which of them is reported first
+# as the reason depends on timing.
 _DISAGREEMENTS = {
     _sizes: ("all_reduce", "10 elements", "11 elements", "same size"),
     _types: ("all_reduce", "f32", "i32", "same type"),
@@ -94,7 +94,7 @@ _DISAGREEMENTS = {
     _calls_of_gloo: ("all ranks must",),
     _gathering: ("all_reduce", "barrier", "Gloo"),
     _parts: ("all_gather", "same size"),
-    _parts_of_a_sum: ("reduce_scatter", "elements", "same size"),
+    _parts_of_a_sum: ("reduce_scatter", "same size"),  # the sizes are not always known
 }
 
 
@@ -102,7 +102,7 @@ def _disagreeing(rank, world, call, words):
     text = message_of(lambda: call(rank))
     for word in ("rank 1", *words, "make new"):
         assert word in text, f"no '{word}' in: {text}"
-    # Later calls fail too, and the interpreter lives.
+    # Later calls also fail, and the interpreter lives.
     assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(1)))
     meet(rank, world, "disagreed")
     return text
@@ -118,8 +118,8 @@ def test_ranks_disagree_on_every_path(call, path):
     run_ranks(3, _disagreeing, call, _DISAGREEMENTS[call], options=path)
 
 
-# Section "ranks disagree about a call of Gloo". Gloo would compare nothing, and then wait, give
-# wrong numbers or end the process. The call has not begun, so the group goes on.
+# Section "ranks disagree about a call of Gloo". Gloo would not compare calls, and would then wait,
+# give wrong numbers or end the process. Here the call has not begun, so the group continues.
 
 
 def _products(rank):
@@ -127,13 +127,15 @@ def _products(rank):
 
 
 def _products_of_types(rank):
-    dist.all_reduce(torch.ones(10, dtype=torch.int32 if rank == 1 else torch.float32),
-                    dist.ReduceOp.PRODUCT)
+    dist.all_reduce(
+        torch.ones(10, dtype=torch.int32 if rank == 1 else torch.float32), dist.ReduceOp.PRODUCT
+    )
 
 
 def _bit_operations(rank):
-    dist.all_reduce(torch.ones(10, dtype=torch.int64),
-                    dist.ReduceOp.BXOR if rank == 1 else dist.ReduceOp.BAND)
+    dist.all_reduce(
+        torch.ones(10, dtype=torch.int64), dist.ReduceOp.BXOR if rank == 1 else dist.ReduceOp.BAND
+    )
 
 
 def _roots_of_a_product(rank):
@@ -146,9 +148,9 @@ def _parts_of_a_product(rank):
 
 
 def _lists_of_products(rank):
-    tensors = [torch.ones(5), torch.ones(6)][::-1 if rank == 1 else 1]
+    tensors = [torch.ones(5), torch.ones(6)][:: -1 if rank == 1 else 1]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the name is deprecated, and in use
+        warnings.simplefilter("ignore")  # the name is deprecated but in use
         dist.all_reduce_coalesced(tensors, dist.ReduceOp.PRODUCT)
 
 
@@ -163,8 +165,10 @@ def _gathered_at(rank):
 
 
 def _scattered_sizes(rank):
-    dist.scatter(torch.ones(11 if rank == 1 else 10),
-                 [torch.ones(10) for _ in range(3)] if rank == 0 else None)
+    dist.scatter(
+        torch.ones(11 if rank == 1 else 10),
+        [torch.ones(10) for _ in range(3)] if rank == 0 else None,
+    )
 
 
 def _gathered_and_exchanged(rank):
@@ -219,7 +223,7 @@ def test_ranks_disagree_about_what_gloo_does(call):
 
 
 def _barrier_and_product(rank, world):
-    """The two calls have a barrier in common, and then differ."""
+    """Both calls begin with a barrier, and then differ."""
     if rank == 1:
         text = message_of(lambda: dist.all_reduce(torch.ones(10), dist.ReduceOp.PRODUCT))
     else:
@@ -233,29 +237,38 @@ def test_a_barrier_is_no_call_of_gloos():
     run_ranks(3, _barrier_and_product, timeout_s=100)
 
 
-# Section "bad tensors": refused before anything is sent, so the group goes on.
+# Section "bad tensors": they are refused before anything is sent, so the group continues.
 
 _REFUSED = (
     (lambda: dist.broadcast(torch.eye(3).to_sparse(), 0), "Sparse"),
     (lambda: dist.all_reduce(torch.eye(3).to_sparse_csr()), "Sparse"),
     (lambda: dist.all_gather([torch.ones(3)], torch.ones(3)), "expected length 2, got 1"),
     (lambda: dist.all_gather_single(torch.ones(7), torch.ones(3)), "it must have 6"),
-    (lambda: dist.all_gather_single(torch.ones(6, dtype=torch.int32), torch.ones(3)),
-     "must be of one type"),
+    (
+        lambda: dist.all_gather_single(torch.ones(6, dtype=torch.int32), torch.ones(3)),
+        "must be of one type",
+    ),
     (lambda: dist.reduce_scatter_single(torch.ones(3), torch.ones(7)), "it must have 6"),
-    (lambda: dist.all_to_all([torch.ones(1)], [torch.ones(1)]),
-     "size 1 does not match world size 2"),
+    (
+        lambda: dist.all_to_all([torch.ones(1)], [torch.ones(1)]),
+        "size 1 does not match world size 2",
+    ),
     (lambda: dist.all_to_all_single(torch.ones(3), torch.ones(2)), "a tensor has 3 rows"),
     (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [1, 2], [2, 2]), "add up to 3"),
     (lambda: dist.all_to_all_single(torch.ones(4), torch.ones(4), [5, -1], [2, 2]), "0 or more"),
     (lambda: dist.all_reduce(torch.ones(3).to(torch.float8_e4m3fn)), "convert it"),
     (lambda: dist.all_reduce(torch.ones(3), dist.ReduceOp.BAND), "only integers"),
     (lambda: dist.reduce(torch.ones(3), 0, dist.ReduceOp.BXOR), "only integers"),
-    (lambda: dist.all_reduce(torch.ones(3, dtype=torch.int32), dist.ReduceOp.AVG),
-     "use SUM and divide"),
-    (lambda: dist.reduce_scatter_single(torch.ones(3, dtype=torch.int32),
-                                        torch.ones(6, dtype=torch.int32), dist.ReduceOp.AVG),
-     "use SUM and divide"),
+    (
+        lambda: dist.all_reduce(torch.ones(3, dtype=torch.int32), dist.ReduceOp.AVG),
+        "use SUM and divide",
+    ),
+    (
+        lambda: dist.reduce_scatter_single(
+            torch.ones(3, dtype=torch.int32), torch.ones(6, dtype=torch.int32), dist.ReduceOp.AVG
+        ),
+        "use SUM and divide",
+    ),
     (lambda: dist.all_reduce(torch.ones(3, dtype=torch.complex64), dist.ReduceOp.MAX), "MAX"),
     (lambda: dist.all_reduce(None), ""),
 )
@@ -275,12 +288,13 @@ def test_bad_tensors_are_refused_and_the_group_lives():
 
 
 def _sparse_on(device):
-    return torch.sparse_coo_tensor(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (3,),
-                                   device=device)
+    return torch.sparse_coo_tensor(
+        torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (3,), device=device
+    )
 
 
 def _elsewhere(rank, world):
-    """PyTorch accepts neither so far. On a GPU, sparse tensors take the same path."""
+    """PyTorch has accepted neither so far. Sparse tensors on a GPU take the same path."""
     backend = infold._registration.backend_of()
     for make in (lambda device: torch.ones(3, device=device), _sparse_on):
         text = message_of(lambda make=make: backend.allreduce([make("meta")]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A call's own timeout holds while the ranks of its group join, though the group's timeout is
-longer. The call then has failed for good, and the group is over."""
+"""A call's own timeout holds while the ranks of its group join, even if the group's timeout is
+longer. The call has then failed for good, and the group is over."""
 
 import datetime
 import time
@@ -30,35 +30,47 @@ def _ones():
 _CALLS = {
     "all_reduce": lambda group: group.allreduce([_ones()], _with_timeout(dist.AllreduceOptions())),
     "sparse": lambda group: group.allreduce(
-        [_ones().to_sparse_coo()], _with_timeout(dist.AllreduceOptions())),
+        [_ones().to_sparse_coo()], _with_timeout(dist.AllreduceOptions())
+    ),
     "product": lambda group: group.allreduce(
-        [_ones()], _with_timeout(dist.AllreduceOptions(), reduceOp=dist.ReduceOp.PRODUCT)),
+        [_ones()], _with_timeout(dist.AllreduceOptions(), reduceOp=dist.ReduceOp.PRODUCT)
+    ),
     "coalesced": lambda group: group.allreduce_coalesced(
-        [_ones(), _ones()], _with_timeout(dist.AllreduceCoalescedOptions())),
+        [_ones(), _ones()], _with_timeout(dist.AllreduceCoalescedOptions())
+    ),
     "broadcast": lambda group: group.broadcast(
-        [_ones()], _with_timeout(dist.BroadcastOptions(), rootRank=0, rootTensor=0)),
+        [_ones()], _with_timeout(dist.BroadcastOptions(), rootRank=0, rootTensor=0)
+    ),
     "reduce": lambda group: group.reduce(
-        [_ones()], _with_timeout(dist.ReduceOptions(), rootRank=0, rootTensor=0)),
+        [_ones()], _with_timeout(dist.ReduceOptions(), rootRank=0, rootTensor=0)
+    ),
     "all_gather": lambda group: group.allgather(
-        [[_ones(), _ones()]], [_ones()], _with_timeout(AllgatherOptions())),
+        [[_ones(), _ones()]], [_ones()], _with_timeout(AllgatherOptions())
+    ),
     "all_gather_into": lambda group: group._allgather_base(
-        torch.ones(8), _ones(), _with_timeout(AllgatherOptions())),
+        torch.ones(8), _ones(), _with_timeout(AllgatherOptions())
+    ),
     "reduce_scatter": lambda group: group.reduce_scatter(
-        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ReduceScatterOptions())),
+        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ReduceScatterOptions())
+    ),
     "reduce_scatter_of_one": lambda group: group._reduce_scatter_base(
-        _ones(), torch.ones(8), _with_timeout(dist.ReduceScatterOptions())),
+        _ones(), torch.ones(8), _with_timeout(dist.ReduceScatterOptions())
+    ),
     "gather": lambda group: group.gather(
-        [[_ones(), _ones()]], [_ones()], _with_timeout(dist.GatherOptions(), rootRank=0)),
+        [[_ones(), _ones()]], [_ones()], _with_timeout(dist.GatherOptions(), rootRank=0)
+    ),
     "scatter": lambda group: group.scatter(
-        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ScatterOptions(), rootRank=0)),
+        [_ones()], [[_ones(), _ones()]], _with_timeout(dist.ScatterOptions(), rootRank=0)
+    ),
     "all_to_all": lambda group: group.alltoall_base(
-        _ones(), _ones(), [], [], _with_timeout(dist.AllToAllOptions())),
+        _ones(), _ones(), [], [], _with_timeout(dist.AllToAllOptions())
+    ),
     "barrier": lambda group: group.barrier(_with_timeout(dist.BarrierOptions())),
 }
 
 
 def _backend_of(group):
-    """Calls the backend itself, because torch's functions drop some timeouts."""
+    """The backend itself, because torch's functions drop some timeouts."""
     return group._get_backend(torch.device("cpu"))
 
 
@@ -92,14 +104,15 @@ def test_a_first_calls_own_timeout_on_every_path(path):
 
 
 def _gives_up_beside_another(rank, world):
-    """Rank 1 waits where the ranks join when rank 0 gives up, because rank 2 does not come."""
+    """Rank 2 never comes. Rank 1 waits at the join server when rank 0 gives up."""
     group = dist.new_group(timeout=_LONG)
     if rank == 1:
         work = dist.all_reduce(_ones(), group=group, async_op=True)
         arrive("waits", 1)
         begun = time.monotonic()
         text = message_of(work.wait)
-        # Two tell of it, and either may be first: rank 0, and the place where the ranks join.
+        # Two parties report it, and either may be first: rank 0, and the place where the ranks
+        # join.
         assert "rank 0" in text or "missing: rank 2" in text, text
         assert time.monotonic() - begun < SOON_S
     elif rank == 0:
@@ -115,7 +128,7 @@ def test_a_rank_that_gives_up_is_not_waited_for(path):
 
 
 def _nobody_waits(rank, world):
-    """A future learns of the failure without a wait."""
+    """A future learns of the failure even if nobody waits."""
     group = dist.new_group(timeout=_LONG)
     if rank == 0:
         works = [_CALLS[name](_backend_of(group)) for name in ("barrier", "all_reduce")]
@@ -132,7 +145,7 @@ def test_a_future_is_told_in_time():
 
 
 def _the_shorter_one(rank, world):
-    """The later of two waiting calls has the shorter timeout."""
+    """Of two waiting calls, the later one has the shorter timeout."""
     group = dist.new_group(timeout=_LONG)
     if rank == 0:
         options = dist.AllreduceOptions()
@@ -150,7 +163,7 @@ def test_the_shorter_timeout_counts():
 
 
 def _in_time(rank, world):
-    """Ranks that have joined in time see no failure later."""
+    """Ranks that have joined in time do not fail later."""
     group = dist.new_group(timeout=_LONG)
     options = dist.AllreduceOptions()
     options.timeout = datetime.timedelta(seconds=SOON_S)

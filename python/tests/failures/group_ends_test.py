@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How groups end: by abort, by shutdown, by destruction and with the program. Calls in flight then
-either finish or fail with a reason, within a bounded time."""
+"""How groups end: by abort, by shutdown, by destruction, and with the program. Calls in flight then
+either finish or fail with a reason, within bounded time."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def _exchange(world):
 
 
 def _aborted(rank, world, begin):
-    """Rank 2 has not made the calls in which the others wait."""
+    """Rank 2 has not made the calls in which the other ranks wait."""
     dist.all_reduce(torch.ones(1))
     store = dist.distributed_c10d._get_default_store()
     if rank == 2:
@@ -60,7 +60,7 @@ def test_an_abort_ends_what_is_pending_everywhere(begin, path):
 
 
 def _aborted_in_gloo(rank, world):
-    """All have begun the call, and rank 2 takes no part in it (lost_ranks_test.py)."""
+    """All ranks have begun the call, but rank 2 takes no part in it (lost_ranks_test.py)."""
     dist.all_reduce(torch.ones(1))
     backend = infold._registration.backend_of()
     held = [backend.delegate.broadcast(torch.ones(1), 0) for _ in range(2)] if rank == 2 else []
@@ -113,12 +113,13 @@ def test_a_group_may_be_shut_down_twice(path):
 
 
 def _destroyed_with_pending(rank, world):
-    dist.all_reduce(torch.ones(1))  # ranks that have not joined are not waited for
+    dist.all_reduce(torch.ones(1))  # nobody waits for ranks that have not joined
     tensors = [torch.ones(100_000) for _ in range(10)]
     works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
     products = [torch.full((100_000,), 2.0) for _ in range(3)]
-    delegated = [dist.all_reduce(product, dist.ReduceOp.PRODUCT, async_op=True)
-                 for product in products]
+    delegated = [
+        dist.all_reduce(product, dist.ReduceOp.PRODUCT, async_op=True) for product in products
+    ]
     dist.destroy_process_group()
     for work, tensor in zip(works, tensors, strict=True):
         work.wait()
@@ -161,12 +162,24 @@ _LEAVES_EARLY = """
 
 @pytest.mark.parametrize(("options", "detail"), (("", "DETAIL"), ("shared_memory='off'", "OFF")))
 def test_programs_may_end_without_destroying_the_group(options, detail):
-    environment = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(ranks.free_port()),
-                       WORLD_SIZE="3", TORCH_DISTRIBUTED_DEBUG=detail)
+    environment = dict(
+        os.environ,
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(ranks.free_port()),
+        WORLD_SIZE="3",
+        TORCH_DISTRIBUTED_DEBUG=detail,
+    )
     program = textwrap.dedent(_LEAVES_EARLY).format(options=options)
-    started = [subprocess.Popen([sys.executable, "-c", program], env=environment | {"RANK": str(i)},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-               for i in range(3)]
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=environment | {"RANK": str(i)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(3)
+    ]
     for process in started:
         out, err = process.communicate(timeout=ranks.PATIENCE_S)
         assert process.returncode == 0 and out.strip() == "done", err

@@ -32,12 +32,17 @@ def test_a_switch_that_is_missing():
 
 def test_one_of_two_switches_that_is_missing(one_switch):
     address = f"127.0.0.1:{ranks.free_port()}"
-    run_ranks(2, _missing_switch, address, timeout_s=600,
-              options={"switches": [one_switch.switches[0], address]})
+    run_ranks(
+        2,
+        _missing_switch,
+        address,
+        timeout_s=600,
+        options={"switches": [one_switch.switches[0], address]},
+    )
 
 
 def _wait_no_longer_than(seconds):
-    """Counts from now, because the time to make a group is not tested."""
+    """The time counts from now, because the time to make a group is not tested."""
     dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=seconds))
 
 
@@ -45,7 +50,7 @@ def _one_never_comes(rank, world, has_joined):
     if has_joined:
         dist.all_reduce(torch.ones(1))
     _wait_no_longer_than(2)
-    meet(rank, world, "begins")  # a busy machine brings ranks here seconds apart
+    meet(rank, world, "begins")  # on a busy machine, ranks come here seconds apart
     if rank != 1:
         text = message_of(lambda: dist.all_reduce(torch.ones(10)))
         assert "rank 1" in text or "1 of the job's" in text, text
@@ -90,7 +95,7 @@ def test_rank_0_never_comes(path):
 
 
 def _one_dies(rank, world, dying):
-    """Dies in the middle of a call that cannot end without the other ranks."""
+    """A rank dies in the middle of a call that cannot end without the other ranks."""
     tensor = torch.ones(10)
     dist.all_reduce(tensor)
     if rank == dying:
@@ -100,7 +105,7 @@ def _one_dies(rank, world, dying):
     text = message_of(lambda: [dist.all_reduce(torch.ones(10)) for _ in range(1000)])
     assert f"rank {dying}" in text, text
     assert time.monotonic() - begun < SOON_S
-    meet(rank, world - 1, "survived")  # who leaves early is a reason to fail, too
+    meet(rank, world - 1, "survived")  # a rank that leaves early would also be a reason to fail
 
 
 def _check_death(dying, options):
@@ -151,17 +156,19 @@ _SIZES_TIMEOUT_S = 3
 
 
 def _says_its_sizes_late(rank, world, file, dies):
-    """Rank 1 writes its sizes late or never. The delay is the tested case."""
+    """Rank 1 writes its sizes late or never. The delay is what the test is about."""
     store = dist.FileStore(file, world)
     if rank == 1:
         store = _Watched(store, lambda: os._exit(0) if dies else time.sleep(1))
-    dist.init_process_group("infold", store=store, rank=rank, world_size=world,
-                            timeout=datetime.timedelta(seconds=60))
+    dist.init_process_group(
+        "infold", store=store, rank=rank, world_size=world, timeout=datetime.timedelta(seconds=60)
+    )
     _wait_no_longer_than(_SIZES_TIMEOUT_S if dies else 60)
     inputs = [1, 1, 2] if rank == 0 else [1, 1, 1]
     begun = time.monotonic()
-    text = message_of(lambda: dist.all_to_all_single(
-        torch.ones(3), torch.ones(sum(inputs)), [1, 1, 1], inputs))
+    text = message_of(
+        lambda: dist.all_to_all_single(torch.ones(3), torch.ones(sum(inputs)), [1, 1, 1], inputs)
+    )
     took = time.monotonic() - begun
     if dies:
         check_words(text, ("all_to_all", "rank 1 did not report its sizes in time"))
@@ -194,7 +201,7 @@ def _all_to_all(rank):
 
 
 def _gather(rank):
-    """The root lives. Ranks that have sent are done, and their next call fails."""
+    """The root lives. Ranks that have sent are done, so only their next call fails."""
     rooms = [torch.empty(_LONG) for _ in range(_WORLD)] if rank == 0 else None
     return dist.gather(torch.ones(_LONG), rooms, async_op=True)
 
@@ -216,12 +223,13 @@ def _bits(rank):
 
 def _part_of_a_product(rank):
     del rank
-    return dist.reduce_scatter_single(torch.empty(_LONG), torch.ones(_WORLD * _LONG),
-                                      dist.ReduceOp.PRODUCT, async_op=True)
+    return dist.reduce_scatter_single(
+        torch.empty(_LONG), torch.ones(_WORLD * _LONG), dist.ReduceOp.PRODUCT, async_op=True
+    )
 
 
 def _messages(rank):
-    """In a circle: rank 0 waits for rank 3, which waits for the dead rank. Rank 1 sends to it."""
+    """Rank 0 waits for rank 3, which waits for the dead rank. Rank 1 sends to the dead rank."""
     if rank == _DYING:
         return None
     if rank == 1:
@@ -234,8 +242,8 @@ def _messages_from_anybody(rank):
 
 
 def _has_no_part(call):
-    """Gloo does two calls at a time for a rank. These two never end, because no rank sends. They
-    are of a kind that is not paired with the call."""
+    """Gloo does two calls at a time for a rank. These two never end, because no rank sends. Their
+    kind is not paired with the call."""
     delegate = infold._registration.backend_of().delegate
     return [delegate.broadcast(torch.ones(1), 0) for _ in range(2)], call(_DYING)
 
@@ -244,7 +252,7 @@ def _one_dies_in_gloo(rank, world, call, end):
     dist.all_reduce(torch.ones(1))
     store = dist.distributed_c10d._get_default_store()
     work = _has_no_part(call) if rank == _DYING else call(rank)
-    dist.all_reduce(torch.ones(1))  # all have begun the call
+    dist.all_reduce(torch.ones(1))  # all ranks have begun the call
     store.set(f"begun {rank}", "")
     if rank == _DYING:
         store.wait([f"begun {each}" for each in range(world)])
@@ -252,13 +260,16 @@ def _one_dies_in_gloo(rank, world, call, end):
     begun = time.monotonic()
     text = message_of(lambda: [work.wait(), dist.barrier()])
     check_words(text, (f"ended because rank {_DYING} is gone", "make new"))
-    # All later calls of both kinds fail too.
-    for later in (lambda: dist.all_reduce(torch.ones(1)), lambda: _all_to_all(rank).wait(),
-                  lambda: dist.send(torch.ones(1), (rank + 1) % world)):
+    # All later calls of both kinds also fail.
+    for later in (
+        lambda: dist.all_reduce(torch.ones(1)),
+        lambda: _all_to_all(rank).wait(),
+        lambda: dist.send(torch.ones(1), (rank + 1) % world),
+    ):
         check_words(message_of(later), ("infold", f"rank {_DYING} is gone"))
     assert time.monotonic() - begun < SOON_S
     meet(rank, world - 1, "survived")
-    dist.destroy_process_group()  # does not wait for Gloo either
+    dist.destroy_process_group()  # does not wait for Gloo
     assert time.monotonic() - begun < 2 * SOON_S
 
 
@@ -271,9 +282,20 @@ def _exit():
 
 
 @pytest.mark.parametrize("end", (_kill, _exit), ids=lambda end: end.__name__.strip("_"))
-@pytest.mark.parametrize("call", (
-    _all_to_all, _gather, _scatter, _product, _bits, _part_of_a_product, _messages,
-    _messages_from_anybody), ids=lambda call: call.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "call",
+    (
+        _all_to_all,
+        _gather,
+        _scatter,
+        _product,
+        _bits,
+        _part_of_a_product,
+        _messages,
+        _messages_from_anybody,
+    ),
+    ids=lambda call: call.__name__.strip("_"),
+)
 def test_a_rank_dies_in_what_gloo_does(call, end):
     with pytest.raises(ranks.RankFailed) as failure:
         run_ranks(_WORLD, _one_dies_in_gloo, call, end, timeout_s=1000)
@@ -282,7 +304,7 @@ def test_a_rank_dies_in_what_gloo_does(call, end):
 
 
 def _one_leaves_in_gloo(rank, world):
-    """Leaves in order, as programs do that end with an exception, so no connection breaks."""
+    """One rank leaves in good order, as after an exception, so no connection breaks."""
     dist.all_reduce(torch.ones(1))
     if rank == _DYING:
         work = _has_no_part(_all_to_all)
@@ -305,7 +327,7 @@ def test_a_rank_leaves_in_what_gloo_does():
 
 
 def _one_dies_before_any_collective(rank, world):
-    """The job knows the dead rank. It begins with the first of these calls."""
+    """The job begins with the first of these calls, and knows the dead rank."""
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         store.wait(["waiting 1", "waiting 2"])
@@ -315,8 +337,9 @@ def _one_dies_before_any_collective(rank, world):
     begun = time.monotonic()
     text = message_of(work.wait)
     call = "recv from rank 0" if rank == 1 else "send to rank 0"
-    check_words(text, (f"infold: {call}, tag 0: Gloo says: ", "check that rank 0 runs",
-                       "make a new one"))
+    check_words(
+        text, (f"infold: {call}, tag 0: Gloo says: ", "check that rank 0 runs", "make a new one")
+    )
     check_words(message_of(lambda: dist.all_reduce(torch.ones(1))), (f"{call}, tag 0 failed",))
     assert time.monotonic() - begun < SOON_S
     meet(rank, world - 1, "survived")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timeouts: of one wait, after which the call goes on; of one call; and of a group, which can be
-changed."""
+"""Timeouts of a wait, after which the call is still in flight; of a call; and of a group, which can
+be changed."""
 
 import datetime
 import time
@@ -26,7 +26,7 @@ def _impatient(rank, world):
         assert time.monotonic() - begun < SOON_S
         assert "all_reduce" in text and " Timed out " in text and not work.is_completed()
         ordered(rank, 0, "impatient")
-        work.wait()  # it went on
+        work.wait()  # the call was still in flight
     assert torch.equal(tensor, torch.full((1000,), float(world)))
 
 
@@ -53,7 +53,7 @@ def test_a_wait_ends_in_time_while_ranks_join(path):
 
 
 def _timeout_of_a_call(rank, world):
-    """The timeout of one call; the group's own is longer."""
+    """One call has a timeout that is shorter than the group's."""
     dist.all_reduce(torch.ones(1))
     if rank == 0:
         begun = time.monotonic()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs PyTorch's own tests of its Gloo backend on Gloo, and those that Gloo passes on infold.
+"""Runs PyTorch's tests of its Gloo backend on Gloo, and on infold the ones that Gloo passes.
 
-The second time, code that asks torch for gloo gets infold. infold has to pass what Gloo passes.
-Skips for want of a GPU are lifted: Gloo decides. Needs the packages torch, infold and expecttest.
+In the second run, code that asks torch for gloo gets infold, which has to pass what Gloo passes.
+Skips because of a missing GPU are lifted, since Gloo decides what counts. Needs the packages torch,
+infold and expecttest.
 """
 
 import argparse
@@ -21,17 +22,23 @@ _EXCEPTIONS = pathlib.Path(__file__).with_name("torch_suite_exceptions.json")
 
 
 def _run_cases(backend, asked, cases, environment):
-    """The outcome of each case. Cases run in a session of their own, so that all ranks end with
-    it."""
+    """The outcome of each case. Cases run in a session of their own, so that all their ranks end
+    with it."""
     with tempfile.TemporaryDirectory(prefix="torch-suite-") as folder:
         outcomes = os.path.join(folder, "outcomes")
         words = [sys.executable, str(_CASES), backend, asked.file, outcomes]
-        environment = {**os.environ, **environment, "TMPDIR": folder,
-                       "TORCH_SUITE_CASES": "\n".join(cases),
-                       "TORCH_SUITE_ON_CPU": "1" if asked.on_cpu else "",
-                       "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": str(asked.patience)}
-        with open(asked.log, "a", encoding="utf-8") as log, subprocess.Popen(
-                words, start_new_session=True, env=environment, stderr=log) as process:
+        environment = {
+            **os.environ,
+            **environment,
+            "TMPDIR": folder,
+            "TORCH_SUITE_CASES": "\n".join(cases),
+            "TORCH_SUITE_ON_CPU": "1" if asked.on_cpu else "",
+            "DISTRIBUTED_TESTS_DEFAULT_TIMEOUT": str(asked.patience),
+        }
+        with (
+            open(asked.log, "a", encoding="utf-8") as log,
+            subprocess.Popen(words, start_new_session=True, env=environment, stderr=log) as process,
+        ):
             try:
                 status = process.wait()
             finally:
@@ -48,14 +55,18 @@ def _run_cases(backend, asked, cases, environment):
 
 @contextlib.contextmanager
 def _switch_of(asked):
-    """The environment for ranks that sum at the chosen place."""
+    """The environment of ranks that sum at the chosen place."""
     with contextlib.ExitStack() as stack:
         switch = asked.switch
         if asked.start_switch:
             from ranks import running_switch
+
             switch = stack.enter_context(running_switch())
-        yield {"INFOLD_SWITCHES": switch, "INFOLD_SITES": "switches",
-               "INFOLD_SHARED_MEMORY": "off"} if switch else {}
+        yield (
+            {"INFOLD_SWITCHES": switch, "INFOLD_SITES": "switches", "INFOLD_SHARED_MEMORY": "off"}
+            if switch
+            else {}
+        )
 
 
 def failures(gloo, infold, exceptions):
@@ -67,8 +78,10 @@ def failures(gloo, infold, exceptions):
         if outcome["outcome"] == "passed" and case in exceptions:
             found.append(f"{case}: infold passes it; take it out of {_EXCEPTIONS.name}")
         elif outcome["outcome"] != "passed" and case not in exceptions:
-            found.append(f"{case}: Gloo passes it, infold has {outcome['outcome']}: "
-                         f"{outcome['text'].strip()}")
+            found.append(
+                f"{case}: Gloo passes it, infold has {outcome['outcome']}: "
+                f"{outcome['text'].strip()}"
+            )
     return found
 
 
@@ -77,34 +90,60 @@ def summary(gloo, infold, exceptions):
     excepted = [case for case in passed if case in exceptions]
     good = [case for case in passed if infold[case]["outcome"] == "passed"]
     grouped = [case for case in good if infold[case]["groups"]]
-    return (f"{len(gloo)} cases; Gloo passes {len(passed)}; infold passes {len(good)} of them, "
-            f"{len(grouped)} in groups of its own; exceptions {len(excepted)}")
+    return (
+        f"{len(gloo)} cases; Gloo passes {len(passed)}; infold passes {len(good)} of them, "
+        f"{len(grouped)} in groups of its own; exceptions {len(excepted)}"
+    )
 
 
 def _parse():
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Ends with status 1 if infold fails a case that Gloo passes, unless "
-               f"{_EXCEPTIONS.name} names it with the reason; also if infold passes a case that "
-               "is named there.")
-    parser.add_argument("--file", default="", metavar="PATH",
-                        help="a test file of PyTorch's repository, such as "
-                             "test/distributed/test_c10d_gloo.py; DistributedTest of torch's "
-                             "wheel if none is named")
-    parser.add_argument("--on-cpu", action="store_true",
-                        help="read \"cpu\" where that file says \"cuda\", as FSDP's cases do")
+        f"{_EXCEPTIONS.name} names it with the reason; also if infold passes a case that "
+        "is named there.",
+    )
+    parser.add_argument(
+        "--file",
+        default="",
+        metavar="PATH",
+        help="a test file of PyTorch's repository, such as "
+        "test/distributed/test_c10d_gloo.py; DistributedTest of torch's "
+        "wheel if none is named",
+    )
+    parser.add_argument(
+        "--on-cpu",
+        action="store_true",
+        help='read "cpu" where that file says "cuda", as FSDP\'s cases do',
+    )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--switch", default="", metavar="ADDRESS",
-                       help="infold sums at this switch, not at the ranks")
-    where.add_argument("--start-switch", action="store_true",
-                       help="infold sums at a switch that INFOLD_BINARY starts")
-    parser.add_argument("--patience", type=int, default=300, metavar="SECONDS",
-                        help="a case that takes longer has failed, 300 if not given")
-    parser.add_argument("--log", default=os.devnull, metavar="PATH",
-                        help="append what torch and the ranks write to this file")
+    where.add_argument(
+        "--switch",
+        default="",
+        metavar="ADDRESS",
+        help="infold sums at this switch, not at the ranks",
+    )
+    where.add_argument(
+        "--start-switch",
+        action="store_true",
+        help="infold sums at a switch that INFOLD_BINARY starts",
+    )
+    parser.add_argument(
+        "--patience",
+        type=int,
+        default=300,
+        metavar="SECONDS",
+        help="a case that takes longer has failed, 300 if not given",
+    )
+    parser.add_argument(
+        "--log",
+        default=os.devnull,
+        metavar="PATH",
+        help="append what torch and the ranks write to this file",
+    )
     parser.add_argument("--json", metavar="PATH", help="write how every case ended to this file")
-    parser.add_argument("case", nargs="*",
-                        help="run these (CLASS.test_name); all if none is named")
+    parser.add_argument("case", nargs="*", help="run these (CLASS.test_name); all if none is named")
     return parser.parse_args()
 
 
@@ -120,7 +159,8 @@ def main():
             infold = _run_cases("infold", asked, passed, environment)
     if asked.json:
         pathlib.Path(asked.json).write_text(
-            json.dumps({"gloo": gloo, "infold": infold}, indent=1), encoding="utf-8")
+            json.dumps({"gloo": gloo, "infold": infold}, indent=1), encoding="utf-8"
+        )
     found = failures(gloo, infold, exceptions)
     print("\n".join(found + [summary(gloo, infold, exceptions)]))
     return 1 if found else 0

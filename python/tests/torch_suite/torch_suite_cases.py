@@ -5,7 +5,7 @@ Usage: torch_suite_cases.py BACKEND FILE OUTCOMES
 
 FILE is a test file of PyTorch's repository, or "" for the DistributedTest in torch's wheel.
 OUTCOMES gets a line of JSON for each case. If TORCH_SUITE_CASES in the environment names cases, one
-a line, then only these run.
+on each line, only these run.
 """
 
 import functools
@@ -18,16 +18,21 @@ import tempfile
 import types
 import unittest
 
-# Parts of FSDP's cases for a GPU, and their values without one.
-_ON_CPU = {r'"cuda"': '"cpu"', r"\.cuda\(\)": ".cpu()", r'f"cuda:\{[^}]*\}"': '"cpu"',
-           r"torch\.cuda\.(synchronize|set_device)\(.*\)": "None"}
-_GRACE_S = 60  # for torch to end ranks that were too late
-WORLD = 4  # torch's cases ask for at least, or exactly, so many
+# Parts of FSDP's cases for a GPU, and what replaces them without one.
+_ON_CPU = {
+    r'"cuda"': '"cpu"',
+    r"\.cuda\(\)": ".cpu()",
+    r'f"cuda:\{[^}]*\}"': '"cpu"',
+    r"torch\.cuda\.(synchronize|set_device)\(.*\)": "None",
+}
+_GRACE_S = 60  # for torch to end ranks that are too late
+WORLD = 4  # torch's cases need at least, or exactly, this many ranks
 
 
 def _lift_skips():
-    """Runs cases without a GPU too: those that Gloo passes count. Torch's decorators take effect
-    when its test modules are imported, so call this first."""
+    """Also runs cases that need a GPU, if Gloo passes them. Torch's decorators take effect when its
+    test modules are imported, so call this first."""
+
     def same(case):
         if isinstance(case, type):
             return case
@@ -37,18 +42,25 @@ def _lift_skips():
         return same(words[0]) if words and callable(words[0]) else same
 
     from torch.testing._internal import common_utils
+
     for name in ("skip_but_pass_in_sandcastle", "skip_but_pass_in_sandcastle_if"):
         setattr(common_utils, name, lifted)
     for name in ("skip", "skipIf", "skipUnless"):
         setattr(unittest, name, lifted)
     from torch.testing._internal import common_distributed
-    for name in ("skip_if_no_gpu", "skip_if_lt_x_gpu", "skip_if_small_worldsize",
-                 "nccl_skip_if_lt_x_gpu", "require_n_gpus_for_nccl_backend"):
+
+    for name in (
+        "skip_if_no_gpu",
+        "skip_if_lt_x_gpu",
+        "skip_if_small_worldsize",
+        "nccl_skip_if_lt_x_gpu",
+        "require_n_gpus_for_nccl_backend",
+    ):
         setattr(common_distributed, name, lifted)
 
 
 def _count_ranks_as_devices():
-    """FSDP's cases have a rank for each device."""
+    """FSDP's cases use one rank for each device."""
     import torch
     from torch.testing._internal import common_fsdp
 
@@ -57,18 +69,19 @@ def _count_ranks_as_devices():
 
 
 def _fork_ranks():
-    """A forked rank keeps the replacements."""
+    """Makes torch fork its ranks, which then keep the replacements."""
     import torch
     from torch.testing._internal import common_distributed
 
     torch.multiprocessing.set_start_method("fork")
     process = torch.multiprocessing.get_context("fork").Process
-    common_distributed.MultiProcessTestCase._spawn_processes = (
-        lambda case: case._start_processes(process))
+    common_distributed.MultiProcessTestCase._spawn_processes = lambda case: case._start_processes(
+        process
+    )
 
 
 class _Marks:
-    """A file that grows by a byte for each infold group of any rank."""
+    """A file that grows by one byte for each infold group of any rank."""
 
     def __init__(self, path):
         self._path = path
@@ -83,7 +96,8 @@ class _Marks:
 
 
 def _named(call, marks):
-    """`call`, with infold in place of gloo in its arguments."""
+    """`call`, with infold instead of gloo in its arguments."""
+
     def renamed(word):
         is_gloo = isinstance(word, str) and re.search(r"\bgloo\b", word.lower())
         return re.sub(r"\bgloo\b", "infold", word.lower()) if is_gloo else word
@@ -98,12 +112,13 @@ def _named(call, marks):
             marks.add()
             options.pop("pg_options", None)
         return call(*arguments, **options)
+
     return replaced
 
 
 class _Constructor:
-    """Replaces torch.distributed.ProcessGroupGloo and makes an infold group. For infold itself,
-    which needs a Gloo group, it makes that."""
+    """Replaces torch.distributed.ProcessGroupGloo and makes an infold group. infold itself needs a
+    Gloo group, and gets one."""
 
     def __init__(self, gloo, marks):
         from infold import _registration
@@ -130,15 +145,23 @@ class _Constructor:
         if self._is_infold:
             return self._gloo(store, rank, size, timeout)
         self._marks.add()
-        return self._create(types.SimpleNamespace(
-            store=store, group_rank=rank, group_size=size, group_id="direct",
-            timeout=getattr(timeout, "_timeout", timeout)), None)
+        return self._create(
+            types.SimpleNamespace(
+                store=store,
+                group_rank=rank,
+                group_size=size,
+                group_id="direct",
+                timeout=getattr(timeout, "_timeout", timeout),
+            ),
+            None,
+        )
 
 
 def _give_infold_for_gloo(marks):
-    """Holds in this process and in processes that it forks."""
+    """This holds in the present process and in processes that it forks."""
     import torch.distributed as dist
-    import infold  # pylint: disable=unused-import
+
+    import infold  # noqa: F401  registers the backend
 
     for name in ("init_process_group", "new_group"):
         original = getattr(dist, name)
@@ -150,8 +173,8 @@ def _give_infold_for_gloo(marks):
 
 
 def _run_case(case, out):
-    """Runs a case in a process of its own, so that its remains affect no other case."""
-    os.dup2(2, 1)  # what torch says is for the log
+    """Runs a case in a process of its own, so that what it leaves cannot affect others."""
+    os.dup2(2, 1)  # torch's output goes to the log
     result = unittest.TestResult()
     unittest.TestSuite([case]).run(result)
     outcome = "passed" if result.wasSuccessful() else "failed"
@@ -167,7 +190,8 @@ def _outcome_of(case, patience_s):
 
     with tempfile.TemporaryFile("w+") as out:
         process = torch.multiprocessing.get_context("fork").Process(
-            target=_run_case, args=(case, out))
+            target=_run_case, args=(case, out)
+        )
         process.start()
         process.join(patience_s)
         process.kill()
@@ -196,8 +220,9 @@ def _module_of(file, on_cpu):
         return module
     from torch.testing._internal.distributed import distributed_test
 
-    class DistributedTest(distributed_test.TestDistBackend,
-                          distributed_test.DistributedTest._DistTestBase):
+    class DistributedTest(
+        distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase
+    ):
         def setUp(self):
             super().setUp()
             self._spawn_processes()
@@ -206,8 +231,11 @@ def _module_of(file, on_cpu):
 
 
 def _cases_of(module, wanted):
-    classes = [item for item in vars(module).values()
-               if isinstance(item, type) and issubclass(item, unittest.TestCase)]
+    classes = [
+        item
+        for item in vars(module).values()
+        if isinstance(item, type) and issubclass(item, unittest.TestCase)
+    ]
     loader = unittest.TestLoader()
     for group in classes:
         for case in loader.loadTestsFromTestCase(group):
@@ -220,8 +248,13 @@ def main():
     on_cpu = bool(os.environ.get("TORCH_SUITE_ON_CPU"))
     sys.argv[1:] = []  # torch's test modules read it
     folder = tempfile.mkdtemp(prefix="torch-suite-")
-    os.environ.update(BACKEND="gloo", WORLD_SIZE=str(WORLD), TEMP_DIR=folder,
-                      INIT_METHOD=f"file://{folder}/store", OMP_NUM_THREADS="1")
+    os.environ.update(
+        BACKEND="gloo",
+        WORLD_SIZE=str(WORLD),
+        TEMP_DIR=folder,
+        INIT_METHOD=f"file://{folder}/store",
+        OMP_NUM_THREADS="1",
+    )
     tempfile.tempdir = folder
     marks = _Marks(os.path.join(folder, "marks"))
     _lift_skips()
@@ -239,8 +272,12 @@ def main():
             before = marks.count()
             outcome, text = _outcome_of(case, patience_s)
             print(f"{backend}: {_name_of(case)}: {outcome}", flush=True)
-            line = {"case": _name_of(case), "outcome": outcome, "text": text,
-                    "groups": marks.count() - before}
+            line = {
+                "case": _name_of(case),
+                "outcome": outcome,
+                "text": text,
+                "groups": marks.count() - before,
+            }
             print(json.dumps(line), file=out, flush=True)
 
 

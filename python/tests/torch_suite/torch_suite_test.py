@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conclusions of torch_suite.py from the outcomes of PyTorch's own tests."""
+"""What torch_suite.py concludes from the outcomes of PyTorch's own tests."""
 
 import json
 
@@ -7,8 +7,10 @@ import torch_suite
 
 
 def _outcomes(**outcomes):
-    return {case: {"outcome": outcome, "text": f"why {case} {outcome}", "groups": 1}
-            for case, outcome in outcomes.items()}
+    return {
+        case: {"outcome": outcome, "text": f"why {case} {outcome}", "groups": 1}
+        for case, outcome in outcomes.items()
+    }
 
 
 def test_what_gloo_passes_infold_has_to_pass():

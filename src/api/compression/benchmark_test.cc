@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the measurements of compression methods say, without their times.
+// Tests what the measurements of compression methods report, except times.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <infold/compression_benchmark.h>
@@ -20,7 +20,7 @@ std::vector<std::vector<float>> gradients_of(int world, std::size_t elements) {
 }
 
 TEST(CompressionBenchmark, CountsTheBitsOfAllLegs) {
-  // 8 bits of 4 ranks need lanes of 10 bits, and each block of 512 elements a scale.
+  // 8 bits of 4 ranks need lanes of 10 bits, and each block of 512 elements needs a scale.
   const auto speed =
       measure_codec_speed({.method = "shared"}, {.elements = 5120, .world = 4, .seconds = 0});
   ASSERT_TRUE(speed.has_value()) << speed.error().message;
@@ -39,12 +39,45 @@ TEST(CompressionBenchmark, CountsTheBitsOfAllLegs) {
 TEST(CompressionBenchmark, ErrorIsAPartOfTheMeansSquare) {
   const auto gradients = gradients_of(3, 4000);
   EXPECT_LT(measure_codec_error({.method = "none"}, gradients).value_or(1), 1e-14);
-  // All zeros but one element: what is lost is all the rest.
+  // If all elements but one are dropped, the error comes from all the dropped ones.
   const auto kept = measure_codec_error({.method = "topk", .settings = {{"ratio", 1}}}, gradients);
   EXPECT_LT(kept.value_or(1), 1e-12);
   const std::vector<std::vector<float>> one = {{3, 4, 0, 0}};
   const auto lost = measure_codec_error({.method = "topk", .settings = {{"ratio", 0.25}}}, one);
   EXPECT_DOUBLE_EQ(lost.value_or(0), 9.0 / 25);
+}
+
+// A method of matrices compresses the tensor as one, or its speed would be that of `none`.
+TEST(CompressionBenchmark, GivesMethodsOfMatricesAMatrix) {
+  const auto speed = measure_codec_speed({.method = "powersgd", .settings = {{"rank", 1}}},
+                                         {.elements = 4096, .world = 2, .seconds = 0});
+  ASSERT_TRUE(speed.has_value()) << speed.error().message;
+  EXPECT_DOUBLE_EQ(speed->bits_sent, 32.0 * (64 + 64) / 4096);
+}
+
+TEST(CompressionBenchmark, MeasuresWithAGradientThatIsGiven) {
+  const std::vector<float> gradient(96, 1);
+  const auto speed = measure_codec_speed({.method = "topk", .settings = {{"ratio", 0.5}}},
+                                         {.gradient = gradient, .world = 2, .seconds = 0});
+  ASSERT_TRUE(speed.has_value()) << speed.error().message;
+  EXPECT_LT(speed->bits_sent, 32 * 0.5 + 8 * 32 / 96.0);
+}
+
+TEST(CompressionBenchmark, BlockFormatsStandBesideMethods) {
+  const auto speed = measure_format_speed(WireFormat::bfp8, {.elements = 5120, .seconds = 0});
+  ASSERT_TRUE(speed.has_value()) << speed.error().message;
+  EXPECT_DOUBLE_EQ(speed->bits_sent, 8.25);
+  EXPECT_DOUBLE_EQ(speed->bits_received, 8.25);
+  EXPECT_GT(speed->decode_gbps, 0);
+  EXPECT_FALSE(measure_format_speed(WireFormat::native, {.elements = 5120, .seconds = 0}));
+
+  const auto gradients = gradients_of(3, 4096);
+  const double of_bfp16 = measure_format_error(WireFormat::bfp16, gradients).value_or(1);
+  const double of_bfp8 = measure_format_error(WireFormat::bfp8, gradients).value_or(1);
+  EXPECT_GT(of_bfp16, 0);
+  EXPECT_LT(of_bfp16, 1e-7);
+  EXPECT_LT(of_bfp16, of_bfp8);
+  EXPECT_LT(of_bfp8, 1e-3);
 }
 
 TEST(CompressionBenchmark, RanksShareAPartOfTheirGradients) {
@@ -61,16 +94,16 @@ TEST(CompressionBenchmark, RanksShareAPartOfTheirGradients) {
 }
 
 TEST(CompressionBenchmark, TakesAMethodOfTheProgram) {
-  class Half final : public codec::GatheredCompressor {
-    void encode(std::span<const float> tensor, const codec::Turn&,
+  class Half final : public compress::GatheredCompressor {
+    void encode(std::span<const float> tensor, const compress::Turn&,
                 std::vector<std::byte>& code) override {
       code.assign(tensor.size() * 2, std::byte{});
     }
     bool add(std::span<const std::byte>, std::span<double>) const override { return true; }
   };
-  ASSERT_TRUE(codec::add_method({.name = "halves", .make = [](const auto&, const auto&) {
-                                   return std::make_unique<Half>();
-                                 }}));
+  ASSERT_TRUE(compress::add_method({.name = "halves", .make = [](const auto&, const auto&) {
+                                      return std::make_unique<Half>();
+                                    }}));
   const auto speed =
       measure_codec_speed({.method = "halves"}, {.elements = 100, .world = 2, .seconds = 0});
   ASSERT_TRUE(speed.has_value()) << speed.error().message;

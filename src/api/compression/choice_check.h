@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether all ranks have chosen the same compression for the same parameters. One small all_gather
-// of hashes, one for each field, so that the error names the rank and the field.
+// Checks that all ranks have chosen the same compression for the same parameters. One small
+// all_gather exchanges a hash of each field, so that the error can name the rank and the field.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct ChoiceField {
   std::string text;
 };
 
-// Blocks. Errors are a mismatch, or those of the call. All ranks pass the same fields.
+// Blocks. Returns a mismatch, or the error of the all_gather. All ranks must pass the same fields.
 Result<void> check_choices(Communicator& communicator, const std::vector<ChoiceField>& fields,
                            const AverageOptions& options);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One step: each parameter's memory, then the legs of all compressors together until none is left,
-// then the means. What is remembered changes at the end, where nothing can fail any more.
+// One step takes in each parameter's gradient through its memory, makes the legs of all compressors
+// together until none is left, and then writes the means. The memories and compressors change only
+// at the end, when nothing can fail any more.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,14 +13,14 @@
 #include <fmt/format.h>
 #include <infold/compression.h>
 
-#include "api/compression/call_controls.h"
 #include "api/compression/choice_check.h"
 #include "api/compression/leg_exchange.h"
 #include "api/compression/parameter.h"
 #include "api/compression/parameter_list.h"
+#include "api/compression/steered_lists.h"
 #include "api/compression/text_hash.h"
 #include "api/compression/times_join.h"
-#include "codec/compress/choice.h"
+#include "compress/choice.h"
 #include "io/host/clock.h"
 
 namespace infold {
@@ -31,18 +32,18 @@ tl::unexpected<Error> refuse(std::string message) {
 }
 
 float seconds_of(std::int64_t ns) {
-  return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, codec::kCallSecondsMax);
+  return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, compress::kCallSecondsMax);
 }
 
-// Of what one call sends. So ranks whose settings differ get a mismatch, and no wrong sum. So do
-// ranks one of which has made a step that failed at another.
+// Identifies what one call sends, so that ranks with different settings get a mismatch instead of a
+// wrong sum. The same holds if one rank has completed a step that failed at another.
 std::uint16_t encoding_of(std::uint64_t setting, std::span<Parameter* const> found) {
   std::uint64_t number = setting;
   for (const Parameter* const each : found) number += each->step();
   return static_cast<std::uint16_t>(number % 0xFFFF + 1);
 }
 
-// A number that only stands for a setting and a step explains nothing.
+// The number of an encoding only stands for a setting and a step, so the user needs an explanation.
 Error explained(Error error) {
   if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
     error.message =
@@ -55,48 +56,48 @@ Error explained(Error error) {
 
 struct Compression::Inside {
   CompressionOptions options;
-  codec::CompressionChoice choice;
-  std::optional<CallControls> controls = {};
+  compress::CompressionChoice choice;
+  std::optional<SteeredLists> steered = {};
   std::map<std::string, Parameter, std::less<>> parameters = {};
   std::map<std::string, std::vector<CompressionState::Entry>, std::less<>> loaded = {};
   int rank = -1;  // of the last communicator
   int world = 0;
-  // Hashes of the lists of parameters that all ranks have passed alike.
+  // Hashes of the lists of parameters on which all ranks have agreed.
   std::set<std::uint64_t> checked = {};
-  // By the list and the setting of a call (LegExchange::Heads).
+  // Keyed by the list and the setting of a call (LegExchange::Heads).
   std::map<std::pair<std::uint64_t, std::uint64_t>, LegExchange::Heads> heads = {};
-  double rate = 0;  // 0: the memory's own
+  double rate = 0;  // 0: the memory's own rate
   CompressionStatistics statistics = {};
 
-  // As choice() gives it.
+  // The same text as choice() returns.
   std::string text() const;
   Result<void> meet(Communicator& communicator, const ParameterList& list,
                     const AverageOptions& options);
   Result<std::vector<Parameter*>> find(std::span<const ParameterView> views,
-                                       const codec::Controller::Setting& setting);
+                                       const compress::Steerer::Setting& setting);
   Result<Parameter*> make(const ParameterView& view, std::size_t rung);
   Result<void> prepare(Parameter& parameter, const ParameterView& view,
-                       const codec::Controller::Setting& setting) const;
-  const codec::CompressionChoice& choice_of(std::size_t rung) const {
-    return controls ? controls->steering().choice(rung) : choice;
+                       const compress::Steerer::Setting& setting) const;
+  const compress::CompressionChoice& choice_of(std::size_t rung) const {
+    return steered ? steered->steering().choice(rung) : choice;
   }
-  std::uint64_t hash_of(const codec::Controller::Setting& setting) const {
+  std::uint64_t hash_of(const compress::Steerer::Setting& setting) const {
     return hash_of_text(setting.is_plain ? "plain" : choice_of(setting.rung).text());
   }
   Result<void> restore(const std::string& name, Parameter& parameter);
-  std::vector<codec::Leg> begin(std::span<const ParameterView> views,
-                                std::span<Parameter* const> found) const;
+  std::vector<compress::Leg> begin(std::span<const ParameterView> views,
+                                   std::span<Parameter* const> found) const;
   Result<void> exchange(LegExchange& exchange, std::span<Parameter* const> found,
-                        std::vector<codec::Leg> legs);
+                        std::vector<compress::Leg> legs);
 };
 
 std::string Compression::Inside::text() const {
   std::string text = choice.text();
-  if (controls) text += ", control " + controls->steering().text();
+  if (steered) text += ", steering " + steered->steering().text();
   return text;
 }
 
-// Makes sure that all ranks talk of the same.
+// Makes sure that all ranks mean the same compression and parameters.
 Result<void> Compression::Inside::meet(Communicator& communicator, const ParameterList& list,
                                        const AverageOptions& call) {
   if (communicator.world() == 0) return refuse("the communicator belongs to no job");
@@ -111,11 +112,11 @@ Result<void> Compression::Inside::meet(Communicator& communicator, const Paramet
   if (!is_another && checked.contains(list.hash)) return {};
   rank = communicator.rank();
   world = communicator.world();
-  std::string control = "none";
-  std::string control_state = "none";
-  if (controls) {
-    control = controls->steering().text();
-    control_state = controls->find(list, static_cast<std::uint32_t>(world)).text();
+  std::string steering = "none";
+  std::string steering_state = "none";
+  if (steered) {
+    steering = steered->steering().text();
+    steering_state = steered->find(list, static_cast<std::uint32_t>(world)).text();
   }
   auto same = check_choices(communicator,
                             {{"method", choice.method().name},
@@ -124,8 +125,8 @@ Result<void> Compression::Inside::meet(Communicator& communicator, const Paramet
                              {"memory settings", choice.memory_settings().text()},
                              {"seed", std::to_string(options.seed)},
                              {"parameters", list.text},
-                             {"control", control},
-                             {"control state", control_state}},
+                             {"steering", steering},
+                             {"steering state", steering_state}},
                             call);
   if (!same) return same;
   checked.insert(list.hash);
@@ -133,7 +134,7 @@ Result<void> Compression::Inside::meet(Communicator& communicator, const Paramet
 }
 
 Result<std::vector<Parameter*>> Compression::Inside::find(
-    std::span<const ParameterView> views, const codec::Controller::Setting& setting) {
+    std::span<const ParameterView> views, const compress::Steerer::Setting& setting) {
   std::vector<Parameter*> found;
   for (const ParameterView& view : views) {
     const auto known = parameters.find(view.name);
@@ -155,13 +156,13 @@ Result<std::vector<Parameter*>> Compression::Inside::find(
 }
 
 Result<Parameter*> Compression::Inside::make(const ParameterView& view, std::size_t rung) {
-  const codec::Shape shape = shape_of(view);
+  const compress::Shape shape = shape_of(view);
   const auto refuse_it = [&view](Error error) {
     error.message = fmt::format("compression: {}: {}", view.name, error.message);
     return tl::unexpected(std::move(error));
   };
-  if (controls) {
-    auto problem = controls->steering().check(shape, static_cast<std::uint32_t>(world));
+  if (steered) {
+    auto problem = steered->steering().check(shape, static_cast<std::uint32_t>(world));
     if (problem) return refuse_it(*std::move(problem));
   }
   auto compressor = choice_of(rung).make_compressor(shape, static_cast<std::uint32_t>(world));
@@ -178,15 +179,15 @@ Result<Parameter*> Compression::Inside::make(const ParameterView& view, std::siz
   return &parameters.insert_or_assign(name, std::move(parameter)).first->second;
 }
 
-// Only a compressor that remembers nothing is made anew (codec/control/steering.h).
+// Only compressors without state are replaced (compress/steering/steering.h).
 Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterView& view,
-                                          const codec::Controller::Setting& setting) const {
+                                          const compress::Steerer::Setting& setting) const {
   const bool is_there =
       setting.is_plain ? parameter.plain != nullptr : parameter.rung == setting.rung;
   if (!is_there) {
-    const auto plain = codec::CompressionChoice::make({});
+    const auto plain = compress::CompressionChoice::make({});
     if (!plain) return tl::unexpected(plain.error());
-    const codec::CompressionChoice& wanted = setting.is_plain ? *plain : choice_of(setting.rung);
+    const compress::CompressionChoice& wanted = setting.is_plain ? *plain : choice_of(setting.rung);
     auto made = wanted.make_compressor(shape_of(view), static_cast<std::uint32_t>(world));
     if (!made) return tl::unexpected(made.error());
     (setting.is_plain ? parameter.plain : parameter.compressor) = *std::move(made);
@@ -196,11 +197,11 @@ Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterV
   return {};
 }
 
-// From a checkpoint, if one was loaded that has this parameter.
+// Restores the parameter from a checkpoint, if a loaded checkpoint contains it.
 Result<void> Compression::Inside::restore(const std::string& name, Parameter& parameter) {
   const auto entries = loaded.find(name);
   if (entries == loaded.end()) return {};
-  for (const codec::Kept& kept : parameter.kept()) {
+  for (const compress::Kept& kept : parameter.kept()) {
     const auto entry =
         std::find_if(entries->second.begin(), entries->second.end(),
                      [&](const CompressionState::Entry& each) { return each.what == kept.name; });
@@ -217,9 +218,9 @@ Result<void> Compression::Inside::restore(const std::string& name, Parameter& pa
   return {};
 }
 
-std::vector<codec::Leg> Compression::Inside::begin(std::span<const ParameterView> views,
-                                                   std::span<Parameter* const> found) const {
-  std::vector<codec::Leg> legs;
+std::vector<compress::Leg> Compression::Inside::begin(std::span<const ParameterView> views,
+                                                      std::span<Parameter* const> found) const {
+  std::vector<compress::Leg> legs;
   for (std::size_t i = 0; i < views.size(); ++i) {
     legs.push_back(found[i]->active->begin(found[i]->memory->take_in(views[i].gradient),
                                            {.seed = options.seed,
@@ -231,9 +232,9 @@ std::vector<codec::Leg> Compression::Inside::begin(std::span<const ParameterView
   return legs;
 }
 
-// All legs up to the last. Compressors that are done earlier sit the rest out.
+// Exchanges all legs up to the last. Compressors that are done earlier do not take part any more.
 Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Parameter* const> found,
-                                           std::vector<codec::Leg> legs) {
+                                           std::vector<compress::Leg> legs) {
   std::vector<Parameter*> going(found.begin(), found.end());
   while (!going.empty()) {
     auto answers = exchange.make(legs);
@@ -241,7 +242,7 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
     std::vector<Parameter*> still;
     legs.clear();
     for (std::size_t i = 0; i < going.size(); ++i) {
-      std::optional<codec::Leg> leg = going[i]->active->next((*answers)[i]);
+      std::optional<compress::Leg> leg = going[i]->active->next((*answers)[i]);
       if (!going[i]->active->is_sound()) {
         return refuse("a rank sent bytes that are no code of " + choice.method().name);
       }
@@ -255,19 +256,19 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
 }
 
 Result<Compression> Compression::create(const CompressionOptions& options) {
-  const codec::CompressionRequest request = {options.method, options.settings, options.memory,
-                                             options.memory_settings};
+  const compress::CompressionRequest request = {options.method, options.settings, options.memory,
+                                                options.memory_settings};
   const auto refuse_it = [](Error error) {
     error.message = "compression: " + error.message;
     return tl::unexpected(std::move(error));
   };
-  auto choice = codec::CompressionChoice::make(request);
+  auto choice = compress::CompressionChoice::make(request);
   if (!choice) return refuse_it(choice.error());
   auto inside = std::make_unique<Inside>(Inside{.options = options, .choice = *std::move(choice)});
-  if (options.control) {
-    auto steering = codec::Steering::make(*options.control, request);
+  if (options.steering) {
+    auto steering = compress::Steering::make(*options.steering, request);
     if (!steering) return refuse_it(steering.error());
-    inside->controls.emplace(*std::move(steering));
+    inside->steered.emplace(*std::move(steering));
   }
   return Compression(std::move(inside));
 }
@@ -282,20 +283,20 @@ Result<void> Compression::average(Communicator& communicator,
                                   const AverageOptions& options) {
   const ParameterList list(parameters);
   if (auto same = inside_->meet(communicator, list, options); !same) return same;
-  CallControl* control = nullptr;
-  if (inside_->controls) {
-    control = &inside_->controls->find(list, static_cast<std::uint32_t>(inside_->world));
+  SteeredList* own = nullptr;
+  if (inside_->steered) {
+    own = &inside_->steered->find(list, static_cast<std::uint32_t>(inside_->world));
   }
-  const auto setting = control ? control->controller.setting() : codec::Controller::Setting{};
+  const auto setting = own ? own->steerer.setting() : compress::Steerer::Setting{};
   auto found = inside_->find(parameters, setting);
   if (!found) return tl::unexpected(found.error());
   const base::Instant started = io::monotonic_now();
   const std::uint64_t hash = inside_->hash_of(setting);
   const std::uint16_t encoding = encoding_of(hash, *found);
-  const std::vector<codec::Leg> legs = inside_->begin(parameters, *found);
+  const std::vector<compress::Leg> legs = inside_->begin(parameters, *found);
   std::optional<TimesJoin> join;
-  if (control) {
-    join.emplace(communicator, control->last,
+  if (own) {
+    join.emplace(communicator, own->last,
                  CallOptions{.deadline = options.deadline, .encoding = encoding});
   }
   LegExchange::Heads& heads = inside_->heads[{list.hash, hash}];
@@ -303,18 +304,19 @@ Result<void> Compression::average(Communicator& communicator,
   if (auto made = inside_->exchange(exchange, *found, legs); !made) {
     return tl::unexpected(explained(made.error()));
   }
-  std::optional<codec::CallTimes> agreed;
+  std::optional<compress::CallTimes> agreed;
   if (join) {
     auto joined = join->wait(options.stop);
     if (!joined) return tl::unexpected(joined.error());
     agreed = *joined;
   }
-  // A compressor of a user may throw here, so this comes before anything changes.
+  // A user's compressor may throw here, so this comes before anything changes.
   for (Parameter* const each : *found) each->memory->see(*each->active);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *(*found)[i];
     parameter.active->write_mean(parameters[i].gradient);
     parameter.memory->finish(parameters[i].gradient);
+    inside_->statistics.fallbacks += parameter.active->fell_back() ? 1 : 0;
     parameter.commit();
     inside_->statistics.bytes_before += parameters[i].gradient.size_bytes();
   }
@@ -322,11 +324,11 @@ Result<void> Compression::average(Communicator& communicator,
   ++inside_->statistics.calls;
   inside_->statistics.bytes_sent += exchange.bytes_sent();
   inside_->statistics.bytes_received += exchange.bytes_received();
-  if (control) {
+  if (own) {
     const base::Duration whole = io::monotonic_now() - started;
-    control->learn(agreed, {.collectives = seconds_of(exchange.time().ns),
-                            .codec = seconds_of((whole - exchange.time()).ns),
-                            .hidden = seconds_of(options.hidden.count())});
+    own->learn(agreed, {.collectives = seconds_of(exchange.time().ns),
+                        .codec = seconds_of((whole - exchange.time()).ns),
+                        .hidden = seconds_of(options.hidden.count())});
   }
   return {};
 }
@@ -342,15 +344,15 @@ CompressionState Compression::state() const {
   CompressionState state{
       .rank = inside_->rank, .world = inside_->world, .choice = inside_->text(), .entries = {}};
   for (auto& [name, parameter] : inside_->parameters) {
-    for (const codec::Kept& kept : parameter.kept()) {
+    for (const compress::Kept& kept : parameter.kept()) {
       state.entries.push_back({name, kept.name, *kept.values});
     }
   }
   for (const auto& [name, entries] : inside_->loaded) {
     state.entries.insert(state.entries.end(), entries.begin(), entries.end());
   }
-  if (inside_->controls) {
-    const auto entries = inside_->controls->state();
+  if (inside_->steered) {
+    const auto entries = inside_->steered->state();
     state.entries.insert(state.entries.end(), entries.begin(), entries.end());
   }
   return state;
@@ -371,12 +373,12 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
   inside_->loaded.clear();
   inside_->checked.clear();
   inside_->heads.clear();
-  if (inside_->controls) inside_->controls->clear();
+  if (inside_->steered) inside_->steered->clear();
   inside_->rank = rank;
   inside_->world = world;
   for (const CompressionState::Entry& entry : state.entries) {
-    if (inside_->controls && entry.what == CallControls::kStateName) {
-      if (inside_->controls->load(entry)) continue;
+    if (inside_->steered && entry.what == SteeredLists::kStateName) {
+      if (inside_->steered->load(entry)) continue;
       return refuse(fmt::format("the state's {} {} is none", entry.what, entry.parameter));
     }
     const bool counts = entry.what == Parameter::kStepName;
@@ -394,9 +396,9 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
 
 CompressionStatistics Compression::statistics() const { return inside_->statistics; }
 
-std::vector<ControlledCall> Compression::controlled_calls() const {
-  if (!inside_->controls) return {};
-  return inside_->controls->calls();
+std::vector<SteeredCall> Compression::steered_calls() const {
+  if (!inside_->steered) return {};
+  return inside_->steered->calls();
 }
 
 }  // namespace infold

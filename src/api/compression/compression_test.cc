@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compressed averages over a network: the bits of ranks in one thread, checkpoints, and refusals.
+// Tests compressed averages over a network: they have the same bits as averages of ranks in one
+// thread. Also tests checkpoints and refusals.
 #include <array>
 #include <atomic>
 #include <stdexcept>
@@ -12,7 +13,7 @@
 
 #include "api/compression/text_hash.h"
 #include "api/testing.h"
-#include "codec/compress/testing.h"
+#include "compress/testing.h"
 
 namespace infold {
 namespace {
@@ -32,7 +33,7 @@ std::string name_of(std::size_t parameter) { return "layer." + std::to_string(pa
 Tensors draw_gradients(int rank, std::uint64_t step) {
   base::Prng prng(step * 100 + static_cast<std::uint64_t>(rank));
   Tensors gradients;
-  for (const std::size_t size : kSizes) gradients.push_back(codec::draw_tensor(prng, size));
+  for (const std::size_t size : kSizes) gradients.push_back(compress::draw_tensor(prng, size));
   return gradients;
 }
 
@@ -44,7 +45,7 @@ Result<void> average(Compression& compression, Communicator& comm, Tensors& grad
   return compression.average(comm, views);
 }
 
-// Steps of one rank; the gradients of the last one.
+// Runs steps of one rank, and returns the gradients of the last step.
 Tensors run_steps(Compression& compression, Communicator& comm, int rank, std::uint64_t first,
                   std::uint64_t end) {
   Tensors gradients;
@@ -62,14 +63,15 @@ Compression create(const CompressionOptions& options) {
   return *std::move(compression);
 }
 
-class EachMethod : public ::testing::TestWithParam<codec::Method> {};
+class EachMethod : public ::testing::TestWithParam<compress::Method> {};
 
-// The network adds the same codes as a plain loop: with loss, over stripes, and up a tree.
+// The network adds the same codes as a plain loop does: with loss, over several sites, and in a
+// tree.
 TEST_P(EachMethod, HasTheBitsOfRanksInOneThread) {
-  const codec::CompressionChoice choice = codec::choose(GetParam().name);
+  const compress::CompressionChoice choice = compress::choose(GetParam().name);
   Tensors expected;
   for (std::size_t i = 0; i < std::size(kSizes); ++i) {
-    codec::RoundTable ranks = codec::make_table(choice, {kSizes[i], {}}, kWorld);
+    compress::RoundTable ranks = compress::make_table(choice, {kSizes[i], {}}, kWorld);
     Tensors tensors;
     for (int rank = 0; rank < kWorld; ++rank) tensors.push_back(draw_gradients(rank, 0)[i]);
     ASSERT_TRUE(ranks.meet(tensors, {.seed = 7, .parameter = hash_of_text(name_of(i))}));
@@ -90,9 +92,9 @@ TEST_P(EachMethod, HasTheBitsOfRanksInOneThread) {
   }
 }
 
-// A run that is stopped and goes on from its state has the bits of one that was not.
+// A run that stops and continues from its state has the same bits as a run without a stop.
 TEST_P(EachMethod, GoesOnFromItsState) {
-  const auto memory = codec::CompressionChoice::make({GetParam().name, {}, "residual", {}});
+  const auto memory = compress::CompressionChoice::make({GetParam().name, {}, "residual", {}});
   const CompressionOptions options{
       .method = GetParam().name, .memory = memory ? "residual" : "none", .seed = 3};
   LocalGroup group = make_group({.world = kWorld});
@@ -115,16 +117,16 @@ TEST_P(EachMethod, GoesOnFromItsState) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Compression, EachMethod,
-                         ::testing::ValuesIn(codec::built_in_methods().begin(),
-                                             codec::built_in_methods().end()),
+                         ::testing::ValuesIn(compress::built_in_methods().begin(),
+                                             compress::built_in_methods().end()),
                          [](const auto& each) {
                            std::string name = each.param.name;
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });
 
-// The second step fails, because a rank is gone. Made again in another job, it has the bits that it
-// would have had, and so have those after it.
+// The second step fails because a rank is gone. When it is made again in another job, this step and
+// the later ones have the bits of a run without the failure.
 TEST(Compression, AStepThatFailedIsMadeAgainWithTheSameBits) {
   const CompressionOptions options{.method = "shared", .memory = "residual"};
   std::vector<Tensors> expected(kWorld);
@@ -154,8 +156,7 @@ TEST(Compression, AStepThatFailedIsMadeAgainWithTheSameBits) {
   });
 }
 
-// As DistributedDataParallel passes its buckets. Their order changes nothing, either.
-// As when a step ended well at one rank and failed at another, which makes it again.
+// This happens if a step succeeds at one rank and fails at another, which then repeats it.
 TEST(Compression, RanksAtOtherStepsGetAMismatch) {
   LocalGroup group = make_group({.world = kWorld});
   on_every_rank(group, [&](Communicator& comm, int rank) {
@@ -174,6 +175,7 @@ TEST(Compression, RanksAtOtherStepsGetAMismatch) {
   });
 }
 
+// DistributedDataParallel passes its buckets in separate calls, whose order does not matter.
 TEST(Compression, ParametersMayComeInSeveralCalls) {
   const CompressionOptions options{.method = "qsgd", .memory = "none", .seed = 5};
   std::vector<Tensors> expected(kWorld);
@@ -197,7 +199,7 @@ TEST(Compression, ParametersMayComeInSeveralCalls) {
   EXPECT_EQ(found, expected);
 }
 
-// Rank 1 never calls, so that the others can only be stopped.
+// Rank 1 never calls, so the others wait until they are stopped.
 TEST(Compression, ARequestToStopEndsTheCallAndChangesNothing) {
   for (const std::string method : {"shared", "sidco", "terngrad"}) {
     std::stop_source stop;
@@ -222,13 +224,13 @@ TEST(Compression, ARequestToStopEndsTheCallAndChangesNothing) {
   }
 }
 
-// The method on the page.
-class Signs final : public codec::GatheredCompressor {
+// The method that the page shows.
+class Signs final : public compress::GatheredCompressor {
  public:
   static inline std::atomic<bool> throws = false;
 
  private:
-  void encode(std::span<const float> tensor, const codec::Turn&,
+  void encode(std::span<const float> tensor, const compress::Turn&,
               std::vector<std::byte>& code) override {
     for (const float value : tensor) code.push_back(std::byte{value < 0});
   }
@@ -242,8 +244,9 @@ class Signs final : public codec::GatheredCompressor {
 
 TEST(Compression, TakesAMethodOfTheUser) {
   const auto make = [](const auto&, const auto&) { return std::make_unique<Signs>(); };
-  const codec::Method method{.name = "my signs", .bias = codec::Bias::direction, .make = make};
-  static const bool is_added = codec::add_method(method).has_value();  // once, if tests repeat
+  const compress::Method method{
+      .name = "my signs", .bias = compress::Bias::direction, .make = make};
+  static const bool is_added = compress::add_method(method).has_value();  // once, if tests repeat
   ASSERT_TRUE(is_added);
   LocalGroup group = make_group({.world = kWorld});
   on_every_rank(group, [](Communicator& comm, int rank) {
@@ -268,7 +271,7 @@ TEST(Compression, TakesAMethodOfTheUser) {
   Signs::throws = false;
 }
 
-// The error at each rank if rank 1 chooses otherwise.
+// The error at each rank if only rank 1 makes the other choice.
 std::vector<Error> errors_of(const CompressionOptions& usual, const CompressionOptions& other) {
   std::vector<Error> errors(kWorld);
   LocalGroup group = make_group({.world = kWorld});
@@ -301,7 +304,7 @@ TEST(Compression, RanksThatChooseOtherwiseGetOneMismatchThatNamesTheField) {
   }
 }
 
-// A setting that is written out, and is the usual one, is no other setting.
+// Naming a setting's usual value does not make it a different setting.
 TEST(Compression, TheUsualSettingMayBeWrittenOut) {
   LocalGroup group = make_group({.world = 2});
   on_every_rank(group, [&](Communicator& comm, int rank) {
@@ -376,13 +379,15 @@ TEST(Compression, RefusesAWrongState) {
             "compression: the state's count of steps of a is no number");
 }
 
-// Codes travel with their lengths as far as the last call lets expect, and the rest follows.
+// Codes travel with their lengths up to the length that the last call predicts, and the rest
+// follows.
 TEST(Compression, CodesWhoseLengthsChangeArrive) {
   constexpr std::size_t kElements = 4000;
-  // Of each rank and step, the number of elements that are sent.
+  // The number of elements that each rank sends in each step.
   constexpr std::array<std::array<std::size_t, 7>, kWorld> kSent = {
       {{9, 9, 9, 4000, 0, 50, 50}, {9, 9, 2000, 0, 0, 50, 50}, {9, 9, 8, 70, 0, 51, 50}}};
-  // The first two lengths are new. Elements of equal number and place have equal lengths.
+  // In the first two steps the lengths are new. Elements of equal number and places have codes of
+  // equal length.
   constexpr std::uint64_t kCalls[] = {1 + kWorld, 1, 2, 2, 1, 1 + kWorld, 1};
   const auto sent = [&](int rank, std::size_t step) {
     return kSent[static_cast<std::size_t>(rank)][step];
@@ -409,7 +414,7 @@ TEST(Compression, CodesWhoseLengthsChangeArrive) {
       const auto done = average(compression, comm, gradients);
       ASSERT_TRUE(done.has_value()) << done.error().message;
       EXPECT_EQ(gradients[0], wanted) << "step " << step;
-      // The first call of a list also checks that ranks choose alike.
+      // A list's first call also checks that all ranks have chosen alike.
       EXPECT_EQ(comm.statistics().calls - before - (step == 0 ? 1 : 0), kCalls[step])
           << "step " << step;
     }

@@ -16,20 +16,21 @@
 namespace infold {
 namespace {
 
-using codec::Answer;
-using codec::Leg;
-using codec::Travel;
+using compress::Answer;
+using compress::Leg;
+using compress::Travel;
 
-// Bytes of all ranks together. A rank that says it has more is wrong.
+// The limit for the bytes of all ranks together. A rank that reports more is wrong.
 constexpr std::uint64_t kGatheredMax = std::uint64_t{1} << 33;
 
 constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, Travel::rows,
                                  Travel::gather};
 
-// The head is longer than the last call's mean by this part: lengths differ a little.
+// The head is longer than the mean length of the last call by this fraction, because lengths vary a
+// little.
 constexpr std::uint64_t kHeadSpare = 64;
 
-// Of each rank, in the order of ranks, the length of each leg.
+// The length of each leg of each rank, in the order of ranks.
 Result<std::vector<std::uint64_t>> read_lengths(std::span<const std::byte> parts,
                                                 std::size_t part_bytes, std::size_t legs) {
   std::vector<std::uint64_t> lengths;
@@ -49,7 +50,7 @@ Result<std::vector<std::uint64_t>> read_lengths(std::span<const std::byte> parts
   return lengths;
 }
 
-// The lengths of all legs of each rank.
+// The total length of each rank's legs.
 std::vector<std::uint64_t> totals_of(std::span<const std::uint64_t> lengths, std::size_t legs) {
   std::vector<std::uint64_t> totals;
   for (std::size_t at = 0; at < lengths.size(); at += legs) {
@@ -100,7 +101,7 @@ std::byte* LegExchange::keep(std::size_t bytes) {
   return kept_.back()->data();
 }
 
-// In place in copies, because a compressor still needs what it sent.
+// Reduces copies in place, because a compressor still needs what it sent.
 Result<void> LegExchange::reduce(std::span<const Slot> slots, DataType type, Reduction reduction) {
   std::vector<MutableTensorView> tensors;
   for (const auto& [leg, answer] : slots) {
@@ -141,8 +142,8 @@ Result<void> LegExchange::sum_rows(std::span<const Slot> slots) {
   return {};
 }
 
-// First go a rank's lengths and the head of its codes, the same number of bytes at each rank. Then
-// goes the rest of the codes that are longer than the head.
+// First, each rank sends its lengths and the head of its codes, which has the same number of bytes
+// at each rank. Then ranks whose codes are longer than the head send the rest.
 Result<void> LegExchange::gather(std::span<const Slot> slots) {
   const std::size_t number = next_heads_.size();
   const std::size_t head = number < heads_.size() ? heads_[number] : 0;
@@ -186,7 +187,8 @@ Result<void> LegExchange::gather(std::span<const Slot> slots) {
   return {};
 }
 
-// The whole codes of each rank, from their heads. What is not longer stays where it is.
+// Completes the codes of each rank whose codes are longer than the head. The others stay where they
+// are.
 Result<std::vector<const std::byte*>> LegExchange::gather_rests(
     std::span<const std::byte* const> heads, std::size_t head,
     std::span<const std::uint64_t> totals, std::span<const std::byte> own) {
@@ -217,7 +219,7 @@ Result<std::vector<const std::byte*>> LegExchange::gather_rests(
   return codes;
 }
 
-// Gives each leg its piece of each rank's codes.
+// Gives each leg its part of each rank's codes.
 void LegExchange::share_out(std::span<const Slot> slots, std::span<const std::uint64_t> lengths,
                             std::span<const std::byte* const> codes) {
   std::vector<std::uint64_t> taken(codes.size());

@@ -4,8 +4,8 @@
 // call, so that small parameters share packets. Blocks; for one thread at a time. All ranks must
 // pass legs of the same kinds in the same order.
 //
-// Codes that are gathered have other lengths at each rank. They travel behind their lengths, as far
-// as the lengths of the last call let expect. So a second round trip is for the rest alone.
+// Gathered codes have a different length at each rank. They travel together with their lengths, up
+// to the length that the last call predicts, so that only the rest needs a second round trip.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ namespace infold {
 
 class LegExchange {
  public:
-  // For each gathering of a call, the bytes of a rank's codes that go with their lengths.
+  // For each gathering of a call: how many bytes of a rank's codes travel with their lengths.
   using Heads = std::vector<std::uint64_t>;
 
-  // `encoding` tells codes apart that only look alike (CallOptions::encoding). All ranks must have
-  // equal `heads`; gatherings beyond them send lengths alone at first.
+  // `encoding` distinguishes codes that only look alike (CallOptions::encoding). All ranks must
+  // pass equal `heads`; further gatherings send only lengths at first.
   LegExchange(Communicator& communicator, std::uint16_t encoding, const AverageOptions& options,
               Heads heads)
       : communicator_(communicator),
@@ -37,25 +37,26 @@ class LegExchange {
         heads_(std::move(heads)) {}
 
   // One answer for each leg, valid until clear().
-  Result<std::vector<codec::Answer>> make(std::span<const codec::Leg> legs);
+  Result<std::vector<compress::Answer>> make(std::span<const compress::Leg> legs);
   // Frees the answers' memory for the next step.
   void clear();
 
-  // For the next call of the same kind. All ranks have the same, if all their make() ended well.
+  // The heads for the next call of the same kind. All ranks have the same if make() succeeded at
+  // all of them.
   const Heads& next_heads() const { return next_heads_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
-  // In make().
+  // The time spent in make().
   base::Duration time() const { return time_; }
 
  private:
   using Bytes = std::vector<std::byte>;
   struct Slot {
-    const codec::Leg* leg;
-    codec::Answer* answer;
+    const compress::Leg* leg;
+    compress::Answer* answer;
   };
 
-  Result<void> make_all(std::span<const codec::Leg> legs, std::span<codec::Answer> answers);
+  Result<void> make_all(std::span<const compress::Leg> legs, std::span<compress::Answer> answers);
   Result<void> reduce(std::span<const Slot> slots, DataType type, Reduction reduction);
   Result<void> sum_rows(std::span<const Slot> slots);
   Result<void> gather(std::span<const Slot> slots);

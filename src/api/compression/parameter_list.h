@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of one call as a text, by which ranks compare them, and what may be wrong with
-// them.
+// The parameters of one call as a text, by which ranks compare them, and a check for errors in the
+// list.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ struct ParameterList {
 
   std::span<const ParameterView> views;  // as passed
   std::string text;                      // their names and sizes
-  std::uint64_t hash = 0;                // of the text
+  std::uint64_t hash = 0;                // hash of the text
 
-  // Wrong sides, or a name that comes twice.
+  // Reports wrong sides, or a name that occurs twice.
   std::optional<Error> problem() const;
 };
 
-inline codec::Shape shape_of(const ParameterView& view) {
+inline compress::Shape shape_of(const ParameterView& view) {
   return {view.gradient.size(), {view.sides.begin(), view.sides.end()}};
 }
 

@@ -9,7 +9,7 @@
 
 namespace infold {
 
-// Blocks until the call has ended. A request to stop cancels it, and so ends the job.
+// Blocks until the call has ended. A request to stop cancels the call, which ends the job.
 inline Result<void> wait_or_stop(Handle handle, const std::stop_token& stop) {
   const std::stop_callback cancel(stop, [&handle] { handle.cancel(); });
   if (auto done = handle.wait(); !done) return tl::unexpected(done.error());

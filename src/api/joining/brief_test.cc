@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bytes that a switch sends for what ranks gather: none go back to the rank that has sent them
-//
+// Tests how many bytes a switch sends when ranks gather: none go back to the rank that has sent
+// them.
 #include <cstring>
 #include <vector>
 
@@ -37,25 +37,25 @@ void broadcast(Communicator& communicator) {
   for (std::size_t i = 0; i < kPart; ++i) ASSERT_EQ(tensor[i], byte_of(2, i));
 }
 
-// What a switch has done up to now.
+// What a switch has counted so far.
 struct Work {
   std::uint64_t bytes = 0;    // sent
-  std::uint64_t chunks = 0;   // whose results went to all workers
-  std::uint64_t repeats = 0;  // datagrams to one, of which a busy machine makes some
+  std::uint64_t chunks = 0;   // chunks whose results went to all workers
+  std::uint64_t repeats = 0;  // datagrams to one worker; a busy machine causes some
 };
 
 Work work_of(switches::SwitchServer& server, core::Verdict of_results) {
-  const site::SwitchStatus status = server.status();
+  const status::SwitchMetrics metrics = server.metrics();
   const auto count = [&](core::Verdict verdict) {
-    return status.packets[site::count_index(verdict)];
+    return metrics.packets_of(core::verdict_name(verdict));
   };
-  return {status.sent.bytes, count(of_results),
+  return {metrics.sent.bytes, count(of_results),
           count(core::Verdict::replayed) + count(core::Verdict::answered_pending) +
               count(core::Verdict::forwarded_again)};
 }
 
-// The switch sends `data` once, and each repeat has a chunk at most. Headers are 1/12 at most, with
-// those that go to the root.
+// The switch sends `data` once. Each repeat has at most a chunk. All headers, and packets that go
+// to the root, are at most 1/12 of the bytes.
 void expect_sent(const Work& before, const Work& now, std::size_t parts, std::size_t data) {
   ASSERT_GT(now.chunks, before.chunks);
   const std::uint64_t bytes = now.bytes - before.bytes;
@@ -65,7 +65,7 @@ void expect_sent(const Work& before, const Work& now, std::size_t parts, std::si
   EXPECT_LT(bytes, most + most / 12);
 }
 
-// To all ranks but one.
+// Expects that each part went to all ranks but one.
 void expect_sent_to_others(const Work& before, const Work& now, std::size_t parts) {
   expect_sent(before, now, parts, parts * kPart * (kWorld - 1));
 }
@@ -73,7 +73,7 @@ void expect_sent_to_others(const Work& before, const Work& now, std::size_t part
 TEST(BriefResults, ASwitchSendsNothingBackOfWhatIsGathered) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, kWorld);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job(kWorld, options, gather);
   const Work gathered = work_of(*server, core::Verdict::completed);
   expect_sent_to_others({}, gathered, kWorld);
@@ -89,33 +89,33 @@ void gather_and_broadcast(Communicator& communicator) {
 TEST(BriefResults, BitsAreRightAtSitesOfRanksToo) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, kWorld);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   options.sites = Sites::mixed;
   run_job(kWorld, options, gather_and_broadcast);
 }
 
-// All ranks share memory, or the first two do and are one worker at the switch.
+// Either all ranks share memory, or the first two share it and are one worker at the switch.
 TEST(BriefResults, BitsAreRightInMemory) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, kWorld);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job(kWorld, options, gather_and_broadcast, {"a", "a", "a", "a"});
   run_job(kWorld, options, gather_and_broadcast, {"a", "a", "b", "c"});
 }
 
-// The parent sends to both racks, each rack to its ranks but the root. Racks also send to the
-// parent what their ranks have sent.
+// The parent sends to both racks, and each rack sends to its ranks except the root. Racks also send
+// to the parent what their ranks have sent.
 TEST(BriefResults, RacksSendNothingBackEither) {
   const auto parent = start_switch("127.0.0.1:0");
   std::vector<std::unique_ptr<switches::SwitchServer>> racks;
   for (int rack = 0; rack < 2; ++rack) {
-    racks.push_back(start_switch("127.0.0.1:0", 1, 4096, parent->control_address().text()));
+    racks.push_back(start_switch("127.0.0.1:0", 1, 4096, parent->join_address().text()));
   }
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kWorld; ++rank) {
     ranks.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, kWorld);
-      options.switches = {racks[static_cast<std::size_t>(rank) / 2]->control_address().text()};
+      options.switches = {racks[static_cast<std::size_t>(rank) / 2]->join_address().text()};
       options.shared_memory = SharedMemory::off;
       Result<Communicator> communicator = Communicator::join(options);
       ASSERT_TRUE(communicator.has_value()) << communicator.error().message;

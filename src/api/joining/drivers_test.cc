@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks with several drivers, each for some of the sites.
+// Tests ranks with several drivers, each for some of the sites.
 #include <atomic>
 #include <chrono>
 #include <latch>
-#include <mutex>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -24,7 +23,7 @@ using ::testing::HasSubstr;
 using testing::options_of;
 using testing::start_switch;
 
-using Drivers = std::vector<int>;  // of each rank
+using Drivers = std::vector<int>;  // one number for each rank
 
 void run_job(const Drivers& drivers, const JoinOptions& common, const testing::Body& body) {
   std::vector<std::thread> threads;
@@ -56,7 +55,7 @@ std::vector<std::byte> bits_of(const Drivers& drivers, const JoinOptions& option
 TEST(Drivers, AnyNumberGivesTheSameBits) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   const std::vector<std::byte> one = bits_of({1, 1, 1}, options);
   EXPECT_GT(one.size(), 1'000'000U);
   for (const Drivers& drivers : {Drivers{2, 2, 2}, Drivers{4, 4, 4}, Drivers{1, 2, 4}}) {
@@ -72,23 +71,23 @@ TEST(Drivers, ServeTheSitesOfRanks) {
   EXPECT_TRUE(bits_of({2, 1, 3}, options) == one);
   const auto server = start_switch("127.0.0.1:0", 2);
   options.sites = Sites::mixed;
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   EXPECT_TRUE(bits_of({2, 4, 1}, options) == one);
 }
 
 TEST(Drivers, MoreThanSitesAreNotMade) {
   const auto server = start_switch("127.0.0.1:0", 2);
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job({64, 2}, options, check_sums);
 }
 
 TEST(Drivers, ManyCallsFinishInTheirOrder) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job({4, 2}, options, [](Communicator& communicator) {
-    constexpr std::size_t kCalls = 1500;  // more than tables hold
+    constexpr std::size_t kCalls = 1500;  // more than tables can hold
     std::vector<std::vector<std::int32_t>> tensors;
     std::vector<Handle> handles;
     for (std::size_t call = 0; call < kCalls; ++call) {
@@ -107,7 +106,7 @@ TEST(Drivers, ManyCallsFinishInTheirOrder) {
 TEST(Drivers, EachErrorIsTheSameAtAllRanks) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job({4, 1, 2}, options, [](Communicator& communicator) {
     std::vector<float> tensor(communicator.rank() == 1 ? 100'000 : 100'007, 1);
     const auto done = communicator.all_reduce(tensor).wait();
@@ -124,17 +123,17 @@ TEST(Drivers, EachErrorIsTheSameAtAllRanks) {
 TEST(Drivers, ALateRankEndsTheCallForAll) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   std::latch failed(2);
   run_job({4, 2, 2}, options, [&failed](Communicator& communicator) {
     std::vector<float> tensor(100'000, 1);
     if (communicator.rank() == 2) return failed.wait();
-    // The call's deadline, because a busy machine may join for longer.
+    // Only the call has a short deadline, because joining may take longer on a busy machine.
     const auto done = communicator.all_reduce(tensor, {.deadline = milliseconds(700)}).wait();
     failed.count_down();
     ASSERT_FALSE(done.has_value());
     EXPECT_EQ(done.error().code, Code::deadline_exceeded) << done.error().message;
-    // On a busy machine the other rank's packets may be late, too.
+    // On a busy machine the packets of rank 1 may be late as well.
     EXPECT_THAT(done.error().message, ContainsRegex("waiting for rank(s [01] and)? 2"));
   });
 }
@@ -152,7 +151,7 @@ TEST(Drivers, GoOnAtASwitchThatCameBack) {
       check_sums(communicator);
       ++ready;
       while (!is_back) std::this_thread::yield();
-      // With fewer sites than there are drivers.
+      // Now the job has fewer sites than there are drivers.
       check_sums(communicator);
       check_sums(communicator);
     });
@@ -167,7 +166,7 @@ TEST(Drivers, GoOnAtASwitchThatCameBack) {
 TEST(Drivers, ARankThatLeavesInACallEndsIt) {
   const auto server = start_switch("127.0.0.1:0", 4);
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job({4, 4}, options, [](Communicator& communicator) {
     std::vector<float> tensor(2'000'000, 1);
     if (communicator.rank() == 1) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communicator::join: a session with the job's control planes, and a member on top.
+// Communicator::join: makes a session with the job's join servers, and a member on top of it.
 #include "api/joining/join.h"
 
 #include <new>
@@ -26,8 +26,8 @@ std::string places_of(const rank::JobSession::Setup& setup) {
   return places;
 }
 
-// One line of the log for how joining went. That a job is back belongs to the warning that it had
-// lost its switch, a failure to the error that the program gets.
+// Logs the outcome of joining as one line. Coming back is a warning, like the loss of the switch
+// before it. A failure has a lower level, because the program gets it as an error.
 void log_outcome(const JoinOptions& options, bool is_again, base::Instant begun,
                  const rank::JobSession::Setup& setup, const Error* error) {
   const double took_ms = static_cast<double>((io::monotonic_now() - begun).ns) / 1e6;
@@ -63,7 +63,7 @@ Result<std::shared_ptr<rank::JobSession>> enter(const JoinOptions& options,
   return std::shared_ptr<rank::JobSession>(std::move(*joined));
 }
 
-// The session stops listening before the member goes.
+// The session stops listening before the member is destroyed.
 void watch(rank::JobSession& session, rank::Member& member) {
   session.watch({[&member](std::uint32_t rank) { member.lose_rank(rank); },
                  [&member](std::uint8_t site, const std::string& lost_switch) {
@@ -72,13 +72,14 @@ void watch(rank::JobSession& session, rank::Member& member) {
                  [&member](const core::Abort& abort) { member.hear_end(abort); }});
 }
 
-// Between tries to join again. A rank that one host has told of a failed try keeps its entries at
-// the other hosts for a while, because a reason may come. A rank that came back within that time
-// would meet entries that are about to go, and would fail with them, again and again.
+// The pause between tries to join again. When one host has told a rank that a try failed, the other
+// hosts keep the rank's entries for a while, because a reason may still come. A rank that came back
+// during that time would meet entries that are about to go, and would fail with them again and
+// again.
 constexpr auto kPauseOfOne = std::chrono::milliseconds(50);
 constexpr auto kPauseOfMany = rank::HostLinks::kReasonMax + std::chrono::milliseconds(100);
 
-// With no more drivers than there are.
+// The new job uses no more drivers than exist.
 rank::Rejoin rejoin_of(const JoinOptions& options, std::size_t drivers, const EndpointWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
   rank::Rejoin rejoin;

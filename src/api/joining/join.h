@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joining with another port between a rank and its network, for demonstrations and tests of faulty
-// networks. Programs use Communicator::join().
+// Joins with a wrapper around the endpoint between a rank and its network, for demonstrations and
+// for tests of faulty networks. Programs use Communicator::join().
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace infold::api {
 
 using EndpointWrap = std::function<std::unique_ptr<io::Endpoint>(std::unique_ptr<io::Endpoint>)>;
 
-// As Communicator::join(), for a communicator that is made from the member.
+// Like Communicator::join(), but returns the member, from which a communicator can be made.
 Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
                                                    const EndpointWrap& wrap);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joining at control planes that send the answers of a test.
+// Tests joining at join servers whose answers the test scripts.
 #include <chrono>
 #include <latch>
 
@@ -9,16 +9,16 @@
 #include <infold/communicator.h>
 
 #include "api/joining/join_testing.h"
-#include "control/client/job_answers_testing.h"
+#include "join/client/job_answers_testing.h"
 
 namespace infold::testing {
 namespace {
 
-using control::testing::ScriptedHost;
+using join::testing::ScriptedHost;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-// Rank 0 of 2, at switches that propose to sum in memory, so that no path is probed.
+// Options of rank 0 of 2, at switches that propose to sum in memory, so that no path is probed.
 JoinOptions options_at(const std::vector<std::string>& switches) {
   JoinOptions options = options_of(0, 2);
   options.switches = switches;
@@ -29,7 +29,7 @@ JoinOptions options_at(const std::vector<std::string>& switches) {
 void tell_terms(ScriptedHost::Stream& stream) {
   v1::JoinRequest request;
   stream.Read(&request);
-  v1::JoinReply reply = control::testing::joined_reply(2);
+  v1::JoinReply reply = join::testing::joined_reply(2);
   reply.mutable_joined()->clear_racks();
   reply.mutable_joined()->mutable_sites()->DeleteSubrange(1, 2);
   stream.Write(reply);
@@ -47,7 +47,7 @@ TEST(JoinAtHostileHosts, ASilentSwitchIsLeftWithTheDeadline) {
   for (const bool tells_terms : {false, true}) {
     const ScriptedHost host([tells_terms](ScriptedHost::Stream& stream) {
       if (tells_terms) tell_terms(stream);
-      control::testing::stay_silent(stream);
+      join::testing::stay_silent(stream);
     });
     JoinOptions options = options_at({host.address()});
     options.deadline = std::chrono::milliseconds(300);
@@ -60,7 +60,8 @@ TEST(JoinAtHostileHosts, ASilentSwitchIsLeftWithTheDeadline) {
   }
 }
 
-// One switch has found that ranks differ; the other tells, before, that one has left for it.
+// One switch has found that ranks differ. Before that, the other switch reports that a rank has
+// left because of it.
 TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
   std::latch loss_is_told(1);
   const ScriptedHost tells_loss([&](ScriptedHost::Stream& stream) {
@@ -80,7 +81,7 @@ TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
   EXPECT_EQ(joined.error().message, "join: rank 1 has other sites");
 }
 
-// A refusal of one switch ends joining at the other, which hears why.
+// If one switch refuses, joining ends at the other switch as well, which is told why.
 TEST(JoinAtHostileHosts, WhatOneSaysTheOtherHears) {
   std::string why;
   {

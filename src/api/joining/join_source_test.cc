@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hosts with several addresses: packets leave by another one than the connection, which says so,
-// and are taken from there alone (R-007, J-005). All of 127.0.0.0/8 is this host's.
+// Tests hosts with several addresses. Packets leave from another address than the connection, which
+// announces that address, and packets are accepted only from there (R-007, J-005). All addresses in
+// 127.0.0.0/8 belong to this host.
 
 #include <memory>
 #include <optional>
@@ -12,13 +13,13 @@
 #include <gtest/gtest.h>
 
 #include "api/joining/join_testing.h"
-#include "control/client/job_link.h"
 #include "io/host/clock.h"
+#include "join/client/job_link.h"
 
 namespace infold::testing {
 namespace {
 
-// Connections come from 127.0.0.1, the packets of rank r from 127.0.1.r.
+// All connections come from 127.0.0.1; the packets of rank r come from 127.0.1.(r + 1).
 std::string address_of(int rank) { return "127.0.1." + std::to_string(rank + 1); }
 
 void run_at_own_addresses(const std::vector<JoinOptions>& all) {
@@ -42,7 +43,7 @@ void run_at_own_addresses(int world, const JoinOptions& common) {
 }
 
 std::uint64_t wrong_sources(switches::SwitchServer& server) {
-  return server.status().packets[site::count_index(core::Verdict::dropped_wrong_source)];
+  return server.metrics().packets_of("dropped_wrong_source");
 }
 
 JoinOptions options_at(const std::string& address, int world, Sites sites = Sites::switches) {
@@ -55,7 +56,7 @@ JoinOptions options_at(const std::string& address, int world, Sites sites = Site
 
 TEST(JoinSource, PacketsLeaveByAnotherAddressThanTheConnection) {
   const auto server = start_switch("127.0.0.1:0", 2);
-  const std::string address = server->control_address().text();
+  const std::string address = server->join_address().text();
   run_at_own_addresses(3, options_at(address, 3));
   run_at_own_addresses(3, options_at(address, 3, Sites::mixed));
   EXPECT_EQ(wrong_sources(*server), 0U);
@@ -69,8 +70,8 @@ TEST(JoinSource, RanksThatSumKnowWhereTheOthersAre) {
   run_at_own_addresses(3, options);
 }
 
-// Whether the site answers a query in a worker's name from there.
-bool is_answered(const control::JobTerms& terms, const std::string& site, const std::string& from,
+// Whether the site answers a query that is sent in a worker's name from this address.
+bool is_answered(const join::JobTerms& terms, const std::string& site, const std::string& from,
                  std::uint8_t worker) {
   core::Header header;
   header.kind = core::Kind::query;
@@ -80,7 +81,7 @@ bool is_answered(const control::JobTerms& terms, const std::string& site, const 
   header.round = 1;
   std::vector<std::byte> query(INFOLD_HEADER_BYTES);
   core::write_header(header, query);
-  // A probe behind it is answered when the packet has been dealt with.
+  // A probe follows the query; its answer shows that the query has been handled.
   std::vector<std::byte> probe(INFOLD_HEADER_BYTES);
   probe[0] = std::byte{INFOLD_PROBE_MAGIC};
   io::UdpOptions udp;
@@ -100,10 +101,10 @@ bool is_answered(const control::JobTerms& terms, const std::string& site, const 
   }
 }
 
-// The second rank of a job that sums at rank 0: its hello, and no worker.
-std::unique_ptr<control::JobLink> join_as_rank_1(const JoinOptions& options,
-                                                 const std::string& source) {
-  control::Hello hello;
+// Joins as the second rank of a job that sums at rank 0. It says hello but does not have a worker.
+std::unique_ptr<join::JobLink> join_as_rank_1(const JoinOptions& options,
+                                              const std::string& source) {
+  join::Hello hello;
   hello.job = options.job;
   hello.rank = 1;
   hello.world = 2;
@@ -112,10 +113,10 @@ std::unique_ptr<control::JobLink> join_as_rank_1(const JoinOptions& options,
   hello.bulk_slots = 448;
   hello.patience = std::chrono::seconds(10);
   hello.source = *io::SocketAddress::parse_host(source, "test");
-  control::JobLink::Limits limits;
+  join::JobLink::Limits limits;
   limits.connects_by = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   limits.is_at_rank = true;
-  auto link = control::JobLink::join(options.rendezvous, hello, limits);
+  auto link = join::JobLink::join(options.rendezvous, hello, limits);
   EXPECT_TRUE(link.has_value()) << link.error().message;
   if (!link) return nullptr;
   const auto ready = (*link)->ready({});
@@ -147,12 +148,12 @@ TEST(JoinSource, ARanksOwnSiteDropsWhatTheOthersConnectionsDoNotVouchFor) {
 
 TEST(JoinSource, RacksSendFromTheAddressTheyListenAt) {
   const auto parent = start_switch("127.0.0.1:0");
-  const std::string above = parent->control_address().text();
+  const std::string above = parent->join_address().text();
   const auto a = start_switch("127.0.2.1:0", 1, 4096, above);
   const auto b = start_switch("127.0.2.2:0", 1, 4096, above);
   for (const Sites sites : {Sites::switches, Sites::mixed}) {
-    std::vector<JoinOptions> all(2, options_at(a->control_address().text(), 5, sites));
-    all.insert(all.end(), 2, options_at(b->control_address().text(), 5, sites));
+    std::vector<JoinOptions> all(2, options_at(a->join_address().text(), 5, sites));
+    all.insert(all.end(), 2, options_at(b->join_address().text(), 5, sites));
     all.push_back(options_at(above, 5, sites));
     run_at_own_addresses(all);
   }
@@ -161,10 +162,11 @@ TEST(JoinSource, RacksSendFromTheAddressTheyListenAt) {
   }
 }
 
-// The sources that a switch gets when it starts a job reach the threads that take packets.
+// When a switch starts a job, its packet threads get the sources that the job's connections vouch
+// for.
 TEST(JoinSource, ASwitchDropsWhatItsRanksConnectionsDoNotVouchFor) {
   const auto server = start_switch("127.0.0.1:0");
-  control::JobTerms terms;
+  join::JobTerms terms;
   terms.job = 7;
   terms.epoch = 9;
   terms.world = 2;

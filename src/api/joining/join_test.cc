@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks that join over loopback, as processes do, but in one process: a thread for each.
+// Tests ranks that join over loopback as processes do, but as threads of one process.
 
 #include "api/joining/join.h"
 
@@ -19,8 +19,8 @@
 
 #include "api/environment.h"
 #include "api/joining/join_testing.h"
-#include "control/registry/job_registry.h"
 #include "io/lossy_endpoint.h"
+#include "join/registry/job_registry.h"
 
 namespace infold::testing {
 namespace {
@@ -37,7 +37,7 @@ class ThroughASwitch : public ::testing::TestWithParam<Place> {};
 TEST_P(ThroughASwitch, SumsAreRight) {
   const auto server = start_switch(GetParam().listen, GetParam().threads);
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job(3, options, check_sums);
   EXPECT_TRUE(server->jobs().empty()) << "all have left";
 }
@@ -53,11 +53,11 @@ INSTANTIATE_TEST_SUITE_P(Places, ThroughASwitch,
 TEST(Join, ARankMayAskThatResultsAreCompared) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   options.verify = true;
   run_job(3, options, [](Communicator& communicator) {
     check_sums(communicator);
-    // Results are compared with packets, but not with calls of the program.
+    // Comparing results takes packets, but does not count as calls of the program.
     EXPECT_EQ(communicator.statistics().calls, 7U);
   });
 }
@@ -65,7 +65,7 @@ TEST(Join, ARankMayAskThatResultsAreCompared) {
 TEST(Join, ARankThatVerifiesAloneIsNamed) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank) {
     threads.emplace_back([options, rank]() mutable {
@@ -100,7 +100,7 @@ TEST(Join, SeveralSwitchesShareAJob) {
   const auto first = start_switch("127.0.0.1:0");
   const auto second = start_switch("127.0.0.1:0", 2);
   JoinOptions options = options_of(0, 3);
-  options.switches = {first->control_address().text(), second->control_address().text()};
+  options.switches = {first->join_address().text(), second->join_address().text()};
   run_job(3, options, check_sums);
 }
 
@@ -133,13 +133,13 @@ TEST(Join, RankZeroSaysWhereItWaits) {
 
 TEST(Join, IsGivenUpByWhoeverStopsIt) {
   const auto server = start_switch("127.0.0.1:0");
-  for (const std::string& address : {server->control_address().text(), free_address()}) {
+  for (const std::string& address : {server->join_address().text(), free_address()}) {
     JoinOptions options = options_of(0, 2);
     options.switches = {address};
     std::stop_source stop;
     options.stop = stop.get_token();
     std::thread stopper([&] {
-      while (address == server->control_address().text() && server->jobs().empty()) {
+      while (address == server->join_address().text() && server->jobs().empty()) {
         std::this_thread::yield();
       }
       stop.request_stop();
@@ -152,7 +152,7 @@ TEST(Join, IsGivenUpByWhoeverStopsIt) {
   }
 }
 
-// It sums for the others, which cannot go on without it.
+// The leaving rank sums for the others, which cannot continue without it.
 TEST(Join, ARankThatLeavesEarlyIsNamedToThoseThatStay) {
   JoinOptions options = options_of(0, 3);
   options.sites = Sites::workers;
@@ -167,7 +167,7 @@ TEST(Join, ARankThatLeavesEarlyIsNamedToThoseThatStay) {
   });
 }
 
-// No packet reaches the last rank, which calls when the others have failed and left.
+// No packet reaches the last rank, which calls after the others have failed and left.
 void hear_the_reason_late(const JoinOptions& common, const Hosts& hosts = {}) {
   std::latch have_left(2);
   const auto fail_as = [&](int rank) {
@@ -209,7 +209,7 @@ TEST(Join, ARankThatComesWhenOthersHaveFailedHearsWhy) {
   hear_the_reason_late(options, {"one", "one", "one"});
   const auto server = start_switch("127.0.0.1:0");
   options.sites = Sites::switches;
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   hear_the_reason_late(options);
 }
 
@@ -217,7 +217,7 @@ TEST(Join, SwitchesAndWorkersMix) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 3);
   options.sites = Sites::mixed;
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   options.switch_weight = 3;
   options.worker_weight = 2;
   run_job(3, options, check_sums);
@@ -226,7 +226,7 @@ TEST(Join, SwitchesAndWorkersMix) {
 TEST(Join, TwoJobsDoNotMeet) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   JoinOptions other = options;
   other.job = "other";
   std::thread beside([&] { run_job(2, other, check_sums); });
@@ -237,8 +237,8 @@ TEST(Join, TwoJobsDoNotMeet) {
 TEST(Join, ASwitchThatStopsIsNamed) {
   auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 2);
-  options.switches = {server->control_address().text()};
-  options.deadline = std::chrono::seconds(10);  // ranks wait so long for it to come back
+  options.switches = {server->join_address().text()};
+  options.deadline = std::chrono::seconds(10);  // how long ranks wait for it to come back
   std::atomic<int> joined{0};
   std::thread stopper([&] {
     while (joined < 2) std::this_thread::yield();
@@ -262,7 +262,7 @@ TEST(Join, RanksWithOtherSitesAreNamed) {
   for (int rank = 0; rank < 2; ++rank) {
     ranks.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, 2);
-      options.switches = {first->control_address().text(), second->control_address().text()};
+      options.switches = {first->join_address().text(), second->join_address().text()};
       if (rank == 1) std::swap(options.switches[0], options.switches[1]);
       options.shared_memory = SharedMemory::off;
       options.deadline = std::chrono::seconds(5);
@@ -275,13 +275,13 @@ TEST(Join, RanksWithOtherSitesAreNamed) {
   for (std::thread& rank : ranks) rank.join();
 }
 
-// Control is served, packets are not: as behind a firewall that drops UDP.
-class DeafPlane final : public control::Plane {
+// Ranks can join, but packets do not pass, as behind a firewall that drops UDP.
+class DeafPlane final : public join::Plane {
  public:
-  std::vector<control::SiteAddress> sites() const override { return {{address_, 0}}; }
+  std::vector<join::SiteAddress> sites() const override { return {{address_, 0}}; }
   std::uint32_t slots_total() const override { return 4096; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
-  control::Answer<void> start_job(const control::JobTerms&) override { return {}; }
+  join::Answer<void> start_job(const join::JobTerms&) override { return {}; }
   void end_job(std::uint16_t, const core::Abort&) override {}
   void forget_job(std::uint16_t) override {}
 
@@ -293,9 +293,9 @@ class DeafPlane final : public control::Plane {
 
 TEST(Join, ASiteThatNoPacketReachesIsNamed) {
   DeafPlane plane;
-  control::JobRegistry registry(&plane);
+  join::JobRegistry registry(&plane);
   const auto server =
-      control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
+      join::JoinServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry);
   ASSERT_TRUE(server.has_value());
   JoinOptions options = options_of(0, 1);
   options.switches = {(*server)->address().text()};
@@ -307,16 +307,17 @@ TEST(Join, ASiteThatNoPacketReachesIsNamed) {
               HasSubstr("nothing comes back over UDP from " + plane.address()));
 }
 
-// One switch refuses while the other waits for all ranks. No rank waits until its patience is over.
+// One switch refuses while the other waits for all ranks. No rank may wait until its patience is
+// over.
 TEST(Join, OneSwitchThatRefusesEndsTheWaitAtTheOther) {
   const auto waits = start_switch("127.0.0.1:0");
   const auto refuses = start_switch("127.0.0.1:0");
   JoinOptions alone = options_of(0, 1);
-  alone.switches = {refuses->control_address().text()};
+  alone.switches = {refuses->join_address().text()};
   const auto running = Communicator::join(alone);
   ASSERT_TRUE(running.has_value()) << running.error().message;
   JoinOptions options = options_of(0, 2);
-  options.switches = {waits->control_address().text(), refuses->control_address().text()};
+  options.switches = {waits->join_address().text(), refuses->join_address().text()};
   const auto joined = Communicator::join(options);
   ASSERT_FALSE(joined.has_value());
   EXPECT_THAT(joined.error().message, HasSubstr("a job named 'test' is running"));
@@ -325,7 +326,7 @@ TEST(Join, OneSwitchThatRefusesEndsTheWaitAtTheOther) {
 TEST(Join, MissingRanksAreNamed) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(1, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   options.deadline = std::chrono::milliseconds(300);
   const auto alone = Communicator::join(options);
   ASSERT_FALSE(alone.has_value());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of joining: ranks that join over loopback, as processes do, but in one process, a
-// thread for each.
+// For tests of joining: ranks that join over loopback as processes do, but as threads of one
+// process.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,7 @@ inline JoinOptions options_of(int rank, int world) {
 }
 
 using Body = std::function<void(Communicator&)>;
-// A name for each rank's host: those with one name share memory.
+// The name of each rank's host. Ranks on hosts with the same name share memory.
 using Hosts = std::vector<std::string>;
 
 inline void run_job(int world, const JoinOptions& common, const Body& body,
@@ -71,7 +71,8 @@ inline void run_job(int world, const JoinOptions& common, const Body& body,
   for (std::thread& thread : threads) thread.join();
 }
 
-// Row `rank` of some, and the last; even ranks pass these rows, odd ones the whole tensor.
+// Each rank has a row of its own and the last row. Even ranks pass these rows, odd ranks the whole
+// tensor.
 inline void check_sparse_sum(Communicator& communicator) {
   constexpr std::size_t kRows = 3000, kLength = 40;
   const int world = communicator.world();
@@ -102,7 +103,7 @@ inline void check_sparse_sum(Communicator& communicator) {
   for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(whole[i], value_of(i / kLength)) << i;
 }
 
-// Sums of several sizes, types and kinds, checked on each rank.
+// Makes sums of several sizes, types and kinds, and checks them on each rank.
 inline void check_sums(Communicator& communicator) {
   const int world = communicator.world();
   for (const std::size_t elements : {1U, 352U, 5000U, 200'000U}) {
@@ -125,7 +126,7 @@ inline void check_sums(Communicator& communicator) {
   ASSERT_TRUE(communicator.barrier().wait());
 }
 
-// The sums, in every format, of values of all sizes, with NaN and infinities.
+// The bits of sums in every format, of values of all magnitudes with NaN and infinities.
 inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   std::vector<std::byte> bits;
   base::Prng prng(static_cast<std::uint64_t>(communicator.rank()) + 1);
@@ -151,8 +152,9 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   return bits;
 }
 
-// A port that is free over UDP and TCP. The system gives ports from 32,768 on to sockets that ask
-// for none, and other tests that run now have other process numbers: no test takes it meanwhile.
+// A port that is free for UDP and TCP. No other test takes it meanwhile: the system gives ports
+// from 32,768 on to sockets that do not ask for one, and concurrent tests have other process
+// numbers.
 inline std::string free_address() {
   constexpr unsigned kFirst = 10'000, kPorts = 22'000, kOfProcess = 16;
   static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * kOfProcess;

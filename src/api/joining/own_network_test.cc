@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs on networks that loopback is not: a path whose MTU shrinks, link-local addresses.
+// Tests jobs on networks that differ from loopback: a path whose MTU shrinks, link-local addresses.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,7 @@ std::string sum_until_it_fails(Communicator& communicator, bool shrinks) {
   return "no call failed";
 }
 
-// In a process of its own, because gRPC's threads stay in the network in which they began.
+// Runs in its own process, because gRPC's threads stay in the network in which they began.
 void run_in_own_network() {
   if (!io::enter_own_network(1500)) {
     std::fprintf(stderr, "a network namespace takes root");
@@ -37,7 +37,7 @@ void run_in_own_network() {
   }
   const auto server = testing::start_switch("127.0.0.1:0");
   JoinOptions options = testing::options_of(0, 2);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   std::vector<std::string> messages(2);
   testing::run_job(2, options, [&messages](Communicator& communicator) {
     const auto rank = static_cast<std::size_t>(communicator.rank());
@@ -55,7 +55,7 @@ void join_at_link_local_addresses(Sites sites) {
   const auto server = testing::start_switch("[fe80::1%lo]:0");
   JoinOptions options = testing::options_of(0, 2);
   options.sites = sites;
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   testing::run_job(2, options, [](Communicator& communicator) {
     testing::check_sums(communicator);
     std::fprintf(stderr, "rank %d has summed\n", communicator.rank());

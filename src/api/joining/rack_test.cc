@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks below racks' switches below a parent, over loopback: they join as ever, and the bits are
-// those of one switch for all.
+// Tests ranks at racks' switches below a parent, over loopback. They join as usual, and get the
+// same bits as at one switch for all ranks.
 
 #include <array>
 #include <atomic>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr char kAny[] = "127.0.0.1:0";
 
 std::string address_of(const switches::SwitchServer& server) {
-  return server.control_address().text();
+  return server.join_address().text();
 }
 
 struct Tree {
@@ -114,7 +114,7 @@ TEST(Racks, HostsInRacksAreThreeLevels) {
     options.host = hosts[static_cast<std::size_t>(rank)];
   };
   EXPECT_TRUE(bits_at_rank_zero({a, a, a, b, b, b}, on_hosts) == expected);
-  // Here one host joins at two switches.
+  // Here, the ranks of one host join at two switches.
   EXPECT_TRUE(bits_at_rank_zero({a, b, b, b, b, b}, on_hosts) == expected);
 }
 
@@ -139,7 +139,7 @@ TEST(Racks, AJobStripesOverTrees) {
   });
 }
 
-// The parent gets one stream of packets for each rack.
+// The parent gets one stream of packets from each rack.
 TEST(Racks, TheParentGetsOneStreamOfEach) {
   const auto flat = start_switch(kAny);
   const Tree tree;
@@ -178,7 +178,7 @@ TEST(Racks, RanksThatInterleaveAreToldHowToNumberThem) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Sums until that fails, and expects the loss of the switch that is named so.
+// Sums until a call fails, and expects that the error names this lost switch.
 Body sums_until_lost(std::atomic<int>& joined, const std::string& lost) {
   return [&joined, lost](Communicator& communicator) {
     ++joined;
@@ -218,8 +218,8 @@ TEST(Racks, ARacksSwitchThatStopsIsASwitchLost) {
   stopper.join();
 }
 
-// Whatever stops, the job goes on once it is back. Where calls are under way, ranks of other racks
-// may have results that those of a lost switch lack; so here none is.
+// Whichever switch stops, the job continues once it is back. If a call were in flight, ranks of
+// other racks could have results that the ranks of the lost switch lack, so no call is.
 TEST(Racks, JobsComeBackToAParentAndToARack) {
   for (const bool is_parent : {true, false}) {
     Tree tree;
@@ -268,6 +268,5 @@ TEST(Racks, ACircleOfSwitchesIsNamed) {
   EXPECT_THAT(joined.error().message, HasSubstr("has a parent itself"));
 }
 
-// The parent's answers come from the parent alone.
 }  // namespace
 }  // namespace infold::testing

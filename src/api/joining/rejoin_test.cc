@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job that comes back to several switches, while a connection to one of them breaks.
+// Tests a job that comes back to several switches while a connection to one of them breaks.
 #include <atomic>
 #include <latch>
 #include <list>
@@ -24,7 +24,7 @@ using testing::free_address;
 using testing::options_of;
 using testing::start_switch;
 
-// Hands connections on to a switch, and can break one.
+// Forwards connections to a switch, and can break one.
 class Forwarder {
  public:
   explicit Forwarder(const io::SocketAddress& to) : to_(to) {
@@ -40,7 +40,7 @@ class Forwarder {
   }
 
   std::string address() const { return io::local_address_of(listener_.get()).text(); }
-  // The next one ends with a reset as soon as it says something.
+  // The next connection is reset as soon as the rank sends something.
   void break_next() { breaks_next_ = true; }
   bool has_broken() const { return !breaks_next_; }
 
@@ -89,14 +89,14 @@ class Forwarder {
   std::thread thread_;
 };
 
-// The rank whose connection breaks comes back while the others wait to hear why it went, and then
-// leave. All must not go on like that, one after the other, until their deadlines.
+// A rank whose connection breaks comes back while the others wait to hear why it went, and then
+// leave. The ranks must not continue like that, one after the other, until their deadlines.
 TEST(Rejoin, RanksMeetAgainAfterOneOfThemWasCutOff) {
   constexpr int kWorld = 3;
   const std::string address = free_address();
   const auto stays = start_switch("127.0.0.1:0");
   auto goes = start_switch(address);
-  Forwarder forwarder(stays->control_address());
+  Forwarder forwarder(stays->join_address());
   JoinOptions options = options_of(0, kWorld);
   options.switches = {forwarder.address(), address};
   std::latch all_here(kWorld), may_call(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of a job whose site has fewer abilities than ours: the terms that they get as they join,
+// Tests jobs whose site has fewer abilities than our own: the terms that ranks get when they join,
 // and the errors of their calls.
 #include <memory>
 #include <string>
@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "api/joining/join_testing.h"
-#include "control/registry/job_registry.h"
-#include "control/service/control_server.h"
+#include "join/registry/job_registry.h"
+#include "join/service/join_server.h"
 #include "sparse/layout_choice.h"
 
 namespace infold::testing {
@@ -20,18 +20,18 @@ namespace {
 using core::FormatSet;
 using ::testing::HasSubstr;
 
-// Sums at a switch of ours, and says that it can only this.
-class LimitedPlane final : public control::Plane {
+// Sums at one of our switches, but reports only the abilities in this record.
+class LimitedPlane final : public join::Plane {
  public:
   explicit LimitedPlane(const core::SiteRecord& record) : record_(record) {}
-  std::vector<control::SiteAddress> sites() const override {
-    std::vector<control::SiteAddress> sites = switch_->sites();
-    for (control::SiteAddress& site : sites) site.record = record_;
+  std::vector<join::SiteAddress> sites() const override {
+    std::vector<join::SiteAddress> sites = switch_->sites();
+    for (join::SiteAddress& site : sites) site.record = record_;
     return sites;
   }
   std::uint32_t slots_total() const override { return switch_->slots_total(); }
   std::uint32_t datagram_bytes_max() const override { return switch_->datagram_bytes_max(); }
-  control::Answer<void> start_job(const control::JobTerms& terms) override {
+  join::Answer<void> start_job(const join::JobTerms& terms) override {
     return switch_->start_job(terms);
   }
   void end_job(std::uint16_t job, const core::Abort& abort) override {
@@ -53,12 +53,12 @@ struct LimitedSwitch {
   }
 
   LimitedPlane plane;
-  control::JobRegistry registry{&plane};
-  const std::unique_ptr<control::ControlServer> server = std::move(
-      *control::ControlServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry));
+  join::JobRegistry registry{&plane};
+  const std::unique_ptr<join::JoinServer> server = std::move(
+      *join::JoinServer::start(*io::SocketAddress::parse("127.0.0.1:0", "test"), registry));
 };
 
-// As of a pipeline that has no exponents.
+// The record of a pipeline without exponents.
 core::SiteRecord integers_alone() {
   core::SiteRecord record;
   record.formats = FormatSet::of(core::WireFormat::i16) | FormatSet::of(core::WireFormat::i32);
@@ -97,7 +97,7 @@ TEST(SiteRecords, CallsInFormatsThatTheSiteSumsAreSummed) {
   });
 }
 
-// A broadcast and a gather add nothing, so elements of 64 bits can go as two halves each.
+// A broadcast and a gather do not add, so elements of 64 bits can travel as two halves each.
 TEST(SiteRecords, LongElementsAreCopiedWhereTheyAreNotSummed) {
   const LimitedSwitch limited(integers_alone());
   run_job(2, limited.options(2), [](Communicator& comm) {
@@ -113,7 +113,7 @@ TEST(SiteRecords, LongElementsAreCopiedWhereTheyAreNotSummed) {
   });
 }
 
-// Nothing is sent in the format that the site lacks.
+// An empty tensor does not send anything in the format that the site lacks.
 TEST(SiteRecords, EmptyTensorsAreOfNoFormat) {
   const LimitedSwitch limited(integers_alone());
   run_job(2, limited.options(2), [](Communicator& comm) {
@@ -130,7 +130,8 @@ TEST(SiteRecords, EmptyTensorsAreOfNoFormat) {
   });
 }
 
-// Like any call that is refused it ends the job. Were it sent, it would end at its deadline.
+// A refused call ends the job, like any other. If the call were sent, it would end only at its
+// deadline.
 TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
   const LimitedSwitch limited(integers_alone());
   run_job(1, limited.options(1), [](Communicator& comm) {
@@ -142,7 +143,7 @@ TEST(SiteRecords, ACallInAFormatThatTheSiteLacksSaysSoAtOnce) {
   });
 }
 
-// As of a site in the kernel: native of f32, in jobs without trees.
+// The record of a site in the kernel: native sums of f32, in jobs without trees.
 core::SiteRecord native_of_f32() {
   core::SiteRecord record;
   record.formats = FormatSet::all() - FormatSet::of(core::WireFormat::native);
@@ -176,7 +177,7 @@ TEST(SiteRecords, NativeOfAnotherTypeIsRefusedAtOnce) {
   });
 }
 
-// By default each type is summed as this site can. The bits are the same.
+// By default, each type is summed in a format that this site supports. The bits are the same.
 TEST(SiteRecords, SumsAreTrueOfTypesThatTheSiteLacksToo) {
   for (const core::SiteRecord& record : {native_of_f32(), integers_alone()}) {
     const LimitedSwitch limited(record);
@@ -193,7 +194,7 @@ TEST(SiteRecords, SumsAreTrueOfTypesThatTheSiteLacksToo) {
   }
 }
 
-// The ranks' job has no memory for it, as none asked for it at join.
+// The site reserved no memory for native sums, because no rank asked for them when it joined.
 TEST(SiteRecords, NativeByNameOfACallIsRefusedWhereTheJobDidNotAskForIt) {
   const LimitedSwitch limited(native_of_f32());
   JoinOptions options = limited.options(1);
@@ -207,7 +208,7 @@ TEST(SiteRecords, NativeByNameOfACallIsRefusedWhereTheJobDidNotAskForIt) {
   });
 }
 
-// As of a chip whose registers have few operations and one width.
+// The record of a chip whose registers have few operations and only one width.
 core::SiteRecord chip() {
   core::SiteRecord record;
   record.formats = FormatSet::of(core::WireFormat::i32);
@@ -217,7 +218,7 @@ core::SiteRecord chip() {
   return record;
 }
 
-// Also what ranks exchange before floats.
+// This also holds for what ranks exchange before floats.
 TEST(SiteRecords, NarrowIntegersTravelInTheWiderOnesThatTheSiteHas) {
   const LimitedSwitch limited(chip());
   run_job(2, limited.options(2), [](Communicator& comm) {
@@ -257,7 +258,7 @@ TEST(SiteRecords, AReductionThatTheSiteLacksIsRefusedByName) {
   });
 }
 
-// Sets of blocks are joined by an or.
+// Sets of blocks are joined by the operation `or`.
 TEST(SiteRecords, NoZerosAreLeftOutWhereTheSiteTakesNoOr) {
   const LimitedSwitch limited(chip());
   run_job(1, limited.options(1), [](Communicator& comm) {
@@ -268,7 +269,8 @@ TEST(SiteRecords, NoZerosAreLeftOutWhereTheSiteTakesNoOr) {
   });
 }
 
-// The switch here sums elements of the usual order. What it copies comes back as it was.
+// The switch in this test sums elements in the usual byte order. What it copies comes back
+// unchanged.
 TEST(SiteRecords, ElementsAreReversedOnTheWayToABigEndianSiteAndBack) {
   core::SiteRecord record = chip();
   record.is_big_endian = true;
@@ -294,8 +296,8 @@ core::SiteRecord all_but_i32() {
   return record;
 }
 
-// The sets of blocks are joined as words of i32. Without the site's record the first such
-// call would leave out zeros, as its tensor is long.
+// Sets of blocks are joined as words of i32. Without the site's record, the first of these
+// calls would leave out zeros, because its tensor is long.
 TEST(SiteRecords, AutomaticLayoutIsDenseWhereTheSiteCannotJoinSets) {
   constexpr std::size_t kElements = sparse::LayoutChoice::kLongBytes / sizeof(float);
   const LimitedSwitch limited(all_but_i32());

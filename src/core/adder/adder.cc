@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pipeline, stage by stage.
+// Passes a packet through the pipeline, stage by stage.
 #include "core/adder/adder.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ ChunkSignature signature_of(std::uint32_t format, std::uint32_t shape) {
           static_cast<std::uint8_t>(format), shape};
 }
 
-// An element as a register of 32 bits, with its sign.
+// Loads an element into a register of 32 bits and extends its sign.
 std::uint32_t load(const std::byte* elements, std::uint32_t index, std::uint32_t width,
                    bool is_big_endian) {
   std::array<std::byte, sizeof(std::uint32_t)> bytes{};
@@ -94,7 +94,7 @@ Adder::Adder(const AggregatorOptions& options, Controller controller)
   CHECK_THAT(options.workers.size(), <=, kAdderWorkersMax);
   CHECK_THAT(options.slot_count, >, 0);
   CHECK_THAT(options.datagram_bytes_max, >=, INFOLD_HEADER_BYTES);
-  // As if each slot's chunks 0 and -1 had been summed and forgotten.
+  // The state is that of slots whose chunks 0 and -1 have been summed and forgotten.
   for (std::size_t slot = 0; slot < options.slot_count; ++slot) answers_[slot * 2 + 1].round = ~0U;
   result_.resize(options.datagram_bytes_max);
 }
@@ -120,7 +120,8 @@ Verdict Adder::count_malformed() {
 
 std::optional<Adder::Transmit> Adder::poll_transmit() { return std::exchange(outgoing_, {}); }
 
-// In the order of R-007. All of this is tables and comparisons with their entries.
+// Checks in the order of R-007. Hardware does all of this by tables and comparisons with their
+// entries.
 Verdict Adder::dispatch(const Packet& packet, Source source) {
   const Header& header = packet.header;
   if (packet.is_sparse()) return Verdict::dropped_malformed;
@@ -175,14 +176,16 @@ Verdict Adder::pass_through(const Packet& packet) {
   return Verdict::answered_pending;
 }
 
-// After the job's end nothing is summed any more.
+// Finds where the packet's chunk stands, and records a new contribution. After the job's end
+// nothing is summed any more.
 Adder::Standing Adder::stand(Pass& pass, const Header& header) {
   const std::uint32_t all = all_workers();
   const bool contributes = header.kind != Kind::query && !abort_;
   const std::uint32_t bit = contributes ? bit_of(header.worker) : 0;
   return slots_.touch(pass, header.slot, [&](SlotState& state) {
 #ifdef INFOLD_CANARY_WITHOUT_ROUND_CHECK
-    // What the original protocol looks at; built only to show that the search finds its flaw.
+    // The original protocol compares only this. It is built only to show that the search finds the
+    // flaw.
     const bool is_open = (state.open & 1) == (header.round & 1);
 #else
     const bool is_open = state.open == header.round;
@@ -232,7 +235,8 @@ Adder::Chunk Adder::recall(Pass& pass, const Header& header, const Standing& sta
   return chunk;
 }
 
-// A packet of a chunk with other elements than the packet's own brings none.
+// Adds the packet's elements to the chunk's sum if `adds` is set, and reads the sum into result_. A
+// packet whose elements differ from the chunk's adds none.
 void Adder::sum(Pass& pass, const Packet& packet, const Chunk& chunk, bool adds, std::size_t copy) {
   const ElementLayout layout = chunk.signature.layout();
   const auto width = static_cast<std::uint32_t>(layout.element_bytes());
@@ -274,7 +278,8 @@ void Adder::send_pending(const Header& header, std::uint32_t seen) {
   write_header(pending, notice_);
   std::array<RankRange, kAdderWorkersMax> missing;
   std::size_t count = 0;
-  for (std::uint8_t worker = 0; worker < options_.workers.size(); ++worker) {
+  const auto workers = static_cast<std::uint8_t>(options_.workers.size());
+  for (std::uint8_t worker = 0; worker < workers; ++worker) {
     if ((seen & bit_of(worker)) == 0) missing[count++] = options_.workers[worker];
   }
   const std::size_t bytes = write_missing(std::span(missing).first(count), PendingForm::bits,
@@ -316,11 +321,11 @@ std::uint64_t Adder::digest() const {
     const SlotState& slot = slots_[copy / 2];
     const bool is_complete = answer.state == CopyState::complete;
     digest.add(std::uint64_t{answer.round} << 2 | static_cast<std::uint64_t>(answer.state));
-    // Of a copy that nobody has used, nothing else is read again.
+    // Nothing else is read again from a copy without contributions.
     if (!is_complete && (slot.open != answer.round || slot.seen == 0)) continue;
     const ChunkSignature signature = signature_of(formats_[copy], shapes_[copy]);
     digest.add(std::uint64_t{formats_[copy]} << 32 | shapes_[copy]);
-    // Who came first is told in a mismatch, and who came last in the result.
+    // A mismatch names the worker that came first, and the result names the worker that came last.
     const std::uint8_t told = is_complete ? last_workers_[copy] : first_workers_[copy];
     digest.add(std::uint64_t{told} << 32 | counts_[copy]);
     digest.add(digests_[copy]);

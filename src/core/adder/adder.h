@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator of one job as a pipeline that can only add, compare and remember, once in each
-// stage: the rules of spec section 5 for match-action hardware, such as P4 programs describe. It
-// sends the packets that core::Aggregator sends, and gives the same verdicts.
+// The aggregator of one job, as a pipeline that can only add, compare and remember, once in each
+// stage. It follows the rules of spec section 5 for match-action hardware, which P4 programs
+// describe. It sends the same packets as core::Aggregator, and gives the same verdicts.
 //
-// It sums i8, i16 and i32, for at most 32 ranks without racks between. Floats travel through it by
-// digits or agreed exponents. It takes no packets with SPARSE, and names missing
+// It sums i8, i16 and i32, for at most 32 ranks without racks. Floats pass through it as digits
+// or with agreed exponents. It takes no packets with SPARSE, and names missing
 // ranks by bits.
 //
 //   stage       register of each      holds
@@ -19,16 +19,18 @@
 //   last        copy                  the worker that completed it
 //   elements..  copy, one an element  the sum
 //
-// A round is open until all have contributed. Then the next one is open, and nobody has
-// contributed to it. So one comparison with the open round decides whether a packet is summed, and
-// another one whether it completes the chunk. All else is answered from what is stored, or dropped.
+// A round is open until all ranks have contributed. Then the next round opens, to which nobody has
+// contributed yet. One comparison with the open round therefore decides whether a packet is summed,
+// and another decides whether it completes the chunk. All other packets are dropped, or answered
+// from what is stored.
 //
-// The end of a job, and ranks whose calls differ, are for the controller: a program beside the
-// pipeline that reads and writes registers. It acts later than the pipeline. So a contribution that
-// differs spoils its chunk: nobody gets a result, and all packets of the chunk go to the controller
-// until it has acted.
+// The controller handles the end of a job, and ranks whose calls differ. It is a program beside the
+// pipeline that reads and writes registers, and it acts later than the pipeline. A contribution
+// that differs therefore spoils its chunk: nobody gets a result, and all packets of the chunk go to
+// the controller until it has acted.
 //
-// Pure, as core::Aggregator is: no clock, no I/O. A copy is an independent machine.
+// Like core::Aggregator, this class is pure: it has no clock or I/O. A copy is an independent
+// machine.
 #pragma once
 
 #include <array>
@@ -44,10 +46,11 @@
 
 namespace infold::core {
 
-// Bits of a register.
+// A register has one bit for each worker.
 inline constexpr std::uint32_t kAdderWorkersMax = 32;
 
-// What ranks hear of such a site when they join. `elements_max`: stages for elements.
+// The record of such a site, which ranks get when they join. `elements_max` is the number of stages
+// for elements.
 constexpr SiteRecord adder_record(std::uint32_t elements_max) {
   return {.formats = {WireFormat::i8, WireFormat::i16, WireFormat::i32},
           .elements_max = elements_max,
@@ -58,7 +61,7 @@ constexpr SiteRecord adder_record(std::uint32_t elements_max) {
           .sends_bits = true};
 }
 
-// Why such a pipeline cannot run this job. Null if it can.
+// Returns why such a pipeline cannot run this job, or null if it can.
 const char* adder_refusal(const AggregatorOptions& options);
 
 class Adder {
@@ -68,10 +71,10 @@ class Adder {
 
   enum class Controller : std::uint8_t {
     acts_at_once,    // before the next packet
-    hears_too_late,  // about calls that differ: for tests of what the pipeline does meanwhile
+    hears_too_late,  // about calls that differ; for tests of what the pipeline does meanwhile
   };
 
-  // Requires: no refusal. Ignores the arithmetic and the form of PENDING.
+  // Requires: adder_refusal() returns null. Ignores the arithmetic and the form of PENDING.
   explicit Adder(const AggregatorOptions& options,
                  Controller controller = Controller::acts_at_once);
 
@@ -127,7 +130,7 @@ class Adder {
   void send_pending(const Header& header, std::uint32_t seen);
   void send(To to, std::uint8_t worker, std::span<const std::byte> datagram);
 
-  // The controller.
+  // These functions are the controller's.
   Verdict hear_mismatch(const Header& header, const Standing& standing, const Chunk& chunk);
   Verdict handle_abort(const Packet& packet);
   bool some_chunk_waits_for(std::uint8_t worker) const;

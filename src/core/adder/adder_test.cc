@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a pipeline does with ranks whose calls differ before its controller has acted.
+// What a pipeline does with ranks whose calls differ, before its controller has acted.
 #include "core/adder/adder.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ AggregatorOptions options_of(std::uint16_t world) {
 }
 
 struct Rank {
-  Kind kind = Kind::add;  // SKIP: in a barrier, or of another rank's broadcast
+  Kind kind = Kind::add;  // SKIP: in a barrier, or in another rank's broadcast
   std::uint32_t shape = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An aggregator of either kind, for those who try both: the search, the simulator, the replay.
+// An aggregator of either kind, for programs that try both: the search, the simulator and the
+// replay.
 #pragma once
 
 #include <variant>
@@ -12,7 +13,7 @@ namespace infold::core {
 
 class AnyAggregator {
  public:
-  // `only_adds`: it is an Adder. Requires that such a pipeline can run the job then.
+  // With `only_adds` it is an Adder. Requires: such a pipeline can run the job in that case.
   AnyAggregator(const AggregatorOptions& options, bool only_adds)
       : machine_(only_adds ? Machine(Adder(options)) : Machine(Aggregator(options))) {}
 
@@ -40,7 +41,8 @@ class AnyAggregator {
  private:
   using Machine = std::variant<Aggregator, Adder>;
 
-  // Neither kind throws while it is made, so there is one always. std::visit() needs exceptions.
+  // Does what std::visit() does, but without exceptions. Neither constructor throws, so the variant
+  // always holds one of the two.
   template <typename Held, typename Use>
   static auto visit(Held& machine, Use use) -> decltype(use(*std::get_if<Adder>(&machine))) {
     if (auto* const adder = std::get_if<Adder>(&machine)) return use(*adder);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the program beside the pipeline does: it ends jobs (spec section 8). It reads and writes
-// registers between packets.
+// The program beside the pipeline. It ends jobs (spec section 8), and reads and writes registers
+// between packets.
 #include <algorithm>
 
 #include "core/adder/adder.h"
@@ -15,8 +15,8 @@ void Adder::end(const Abort& abort) {
   send_end(To::all_workers, 0);
 }
 
-// The slot counts the contribution already. It is made as if it had not come, because what the slot
-// says of the chunk decides about repeats after the end, too.
+// The pipeline has already recorded the contribution in the slot. The controller takes it back,
+// because after the end of the job the slot still decides how repeats are answered.
 Verdict Adder::hear_mismatch(const Header& header, const Standing& standing, const Chunk& chunk) {
   if (controller_ == Controller::hears_too_late) return Verdict::job_ended;
   slots_[header.slot] = {.open = header.round, .seen = standing.seen};

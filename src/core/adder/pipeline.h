@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Registers as match-action hardware has them. A packet passes the stages in order, and each array
-// is in one stage. So a packet touches each array once at most, at one index, and what it finds
-// there can decide about later arrays only. CHECKs keep code to that.
+// is in one stage. A packet therefore touches each array at most once, at one index, and what it
+// finds there can only influence later arrays. CHECKs enforce that.
 //
-// What a stage does to an entry must be no more than hardware does: compare it twice with the
-// packet's fields, and set it by one addition or one bit operation.
+// A stage must not do more to an entry than hardware can: compare it twice with the packet's
+// fields, and set it by one addition or one bit operation.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace infold::core {
 
-// The way of one packet through the pipeline.
+// The passage of one packet through the pipeline.
 class Pass {
  public:
   void enter(std::uint32_t stage) {
@@ -35,18 +35,18 @@ class RegisterArray {
   RegisterArray(std::uint32_t stage, std::size_t entries, Entry first = {})
       : stage_(stage), entries_(entries, first) {}
 
-  // What `update` returns about the entry that it may change.
+  // Calls `update`, which may change the entry, and returns its result.
   template <typename Update>
   auto touch(Pass& pass, std::size_t index, Update update) {
     pass.enter(stage_);
     return update(entries_[index]);
   }
-  // The entry as it is then.
+  // Returns the entry after the write.
   Entry write_if(Pass& pass, std::size_t index, bool writes, Entry value) {
     return touch(pass, index, [&](Entry& entry) { return entry = writes ? value : entry; });
   }
 
-  // For the controller, which is no packet.
+  // For the controller, whose accesses do not pass through the stages.
   const Entry& operator[](std::size_t index) const { return entries_[index]; }
   Entry& operator[](std::size_t index) { return entries_[index]; }
   std::size_t memory_bytes() const { return entries_.capacity() * sizeof(Entry); }
@@ -56,7 +56,7 @@ class RegisterArray {
   std::vector<Entry> entries_;
 };
 
-// Arrays in stages side by side, all of the same length.
+// Arrays of the same length in consecutive stages.
 template <typename Entry>
 class RegisterArrays {
  public:

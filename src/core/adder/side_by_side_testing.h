@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// core::Adder beside core::Aggregator, for tests that give both the same packets.
+// Helpers for tests that give the same packets to a core::Adder and a core::Aggregator.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace infold::core {
 
-// An honest rank sends nothing else to a pipeline that only adds: its record says what it sums.
+// An honest rank sends only such packets to a pipeline that only adds, because the pipeline's
+// record says what it sums.
 inline bool is_summed_by_both(std::span<const std::byte> datagram) {
   Packet packet;
   if (parse(datagram, packet) != Malformed::none) return true;
@@ -19,7 +20,8 @@ inline bool is_summed_by_both(std::span<const std::byte> datagram) {
   return !packet.is_sparse() && formats.has(packet.header.signature.layout().format);
 }
 
-// Both take the datagram. Returns how verdicts or packets differ, empty if they do not.
+// Gives the datagram to both. Returns how the verdicts or packets differ, or an empty text if they
+// do not.
 inline std::string deliver_to_both(Adder& adder, Aggregator& aggregator,
                                    std::span<const std::byte> datagram) {
   const Verdict verdict = adder.handle_datagram(datagram);

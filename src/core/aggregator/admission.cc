@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which packets an aggregator of any kind looks at, and for whom its workers speak.
+// Decides which packets an aggregator of any kind considers, and which ranks its
+// workers speak for.
 #include <algorithm>
 
 #include "core/aggregator/aggregator.h"

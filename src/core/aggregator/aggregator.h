@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator of one job: a pool of slots that sums chunks and hands every worker the result
-// (spec section 5). Pure: no clock, no timer, no I/O, no allocation after the constructor; what it
-// sends is a function of what arrived. Not thread-safe; a copy is an independent aggregator.
+// The aggregator of one job: a pool of slots that sums chunks and sends the result to every worker
+// (spec section 5). It is pure: it has no clock, timer or I/O, and does not allocate after the
+// constructor. What it sends depends only on what arrived. It is not thread-safe; a copy is an
+// independent aggregator.
 //
 //   copy of a slot    contribution that completes      result of the parent
 //   idle/done ------> collecting ------> done          (root: no parent)
 //                     collecting ------> forwarded --> done
 //
-// A copy takes a newer chunk only when it is done, the slot's other copy is done with the chunk in
-// between, and the newer chunk is exactly two rounds on; everything else is dropped and
-// counted.
+// A copy takes a newer chunk only when three conditions hold: the copy is done, the slot's
+// other copy is done with the chunk in between, and the newer chunk is exactly two rounds ahead.
+// Everything else is dropped and counted.
 #pragma once
 
 #include <array>
@@ -29,13 +30,13 @@
 
 namespace infold::core {
 
-// What became of a datagram; each is a counter.
+// What became of a datagram. Each verdict has a counter.
 enum class Verdict : std::uint8_t {
   contributed,       // a new contribution, the chunk is not complete
-  completed,         // the contribution that completed the chunk
+  completed,         // a contribution that completed the chunk
   replayed,          // a repeat: the stored result went to its sender
   answered_pending,  // a repeat or query: the missing ranks went to its sender
-  forwarded_again,   // a repeat below a parent: our own contribution went up once more
+  forwarded_again,   // a repeat below a parent: our own contribution went up again
   delivered,         // the parent's answer went to all workers
   job_ended,         // a rank left the job, or gave up
   answered_ended,    // the job is over; the sender was told
@@ -45,11 +46,11 @@ enum class Verdict : std::uint8_t {
   dropped_tag,        // tagged, in a job without keys
   dropped_wrong_way,  // a kind that does not travel in this direction
   dropped_bad_worker,
-  dropped_wrong_source,  // not from where its worker's packets come from
+  dropped_wrong_source,  // from a source that is not the worker's
   dropped_bad_slot,
-  dropped_stale_round,  // of a chunk that every worker has the result of
-  dropped_early_round,  // of a chunk whose turn has not come
-  dropped_repeat,       // the parent's answer, or one of several contributions, once more
+  dropped_stale_round,  // for a chunk whose result every worker has
+  dropped_early_round,  // for a chunk whose turn has not come
+  dropped_repeat,       // a repeat of the parent's answer, or of one of several contributions
   dropped_limits,       // more elements than the job's chunks have
   count_,
 };
@@ -61,49 +62,51 @@ struct AggregatorOptions {
   std::uint32_t epoch = 0;
   std::uint16_t slot_count = 1;
   std::uint32_t world = 1;  // ranks in the whole job
-  // One entry per direct worker: the ranks it speaks for (one, or a child aggregator's).
+  // One entry per direct worker: the ranks that it speaks for, which are one rank or the ranks of a
+  // child aggregator.
   std::vector<RankRange> workers;
-  // Numbers of the workers that speak for one rank and are aggregators all the same.
+  // The numbers of workers that are aggregators although they speak for only one rank.
   std::vector<std::uint8_t> aggregators_of_one;
   // This aggregator's worker number at its parent; empty at the root.
   std::optional<std::uint8_t> parent_worker;
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   PendingForm pending = PendingForm::either;  // how it names the missing ranks
-  bool brief_results = false;  // all ranks take a RESULT without what they have sent
-  bool is_big_endian = false;  // elements of packets are; of a core::Adder alone
+  bool brief_results = false;  // all ranks take RESULTs without their own elements
+  bool is_big_endian = false;  // elements are big-endian; only a core::Adder heeds it
   const Arithmetic* arithmetic = nullptr;  // null: the scalar loops
-  // After every so many inputs all invariants are checked, in time that grows with slots. 0: never,
-  // only those of the packet's slot are. The simulator, the fuzzers and the exhaustive search set
-  // it.
+  // Checks all invariants after every check_period inputs, in time that grows with the number of
+  // slots. With 0 only the invariants of the packet's slot are checked. The simulator, the fuzzers
+  // and the exhaustive search set it.
   std::uint32_t check_period = 0;
 
-  // The next worker is an aggregator.
+  // Appends a worker that is an aggregator.
   void add_aggregator(RankRange ranks) {
     if (ranks.count == 1) aggregators_of_one.push_back(static_cast<std::uint8_t>(workers.size()));
     workers.push_back(ranks);
   }
 };
 
-// What a contribution of all these ranks says of them.
+// Returns what a contribution of all these ranks says about them.
 Contributors contributors_of(RankRange ranks);
-// Whether a worker may send exact sums.
+// Returns whether a worker is an aggregator, which may send exact sums.
 bool is_aggregator(const AggregatorOptions& options, std::size_t worker);
 
-// Where a datagram came from, as far as who received it knows.
+// Where a datagram came from, as far as its receiver knows.
 struct Source {
   enum class Side : std::uint8_t { unknown, below, above };
   Side side = Side::unknown;
-  std::optional<std::uint8_t> worker;  // the one at the other end of a link
-  bool is_elsewhere = false;  // not where packets of the worker that it names come from
+  std::optional<std::uint8_t> worker;  // the worker at the other end of a link
+  bool is_elsewhere = false;           // not from the source of the worker that it names
 };
 
-// Steps 2 to 7 of R-007. Nothing if the packet passes them.
+// Does steps 2 to 7 of R-007. Returns nothing if the packet passes them.
 std::optional<Verdict> turn_away(const Header& header, Source source,
                                  const AggregatorOptions& options);
 
-// As parse(): no aggregator sends SPARSE to a parent, so that none takes a RESULT with it.
-// Its ranks need the elements, so that none takes a brief RESULT.
+// Does what parse() does, and also refuses RESULTs that an aggregator never takes. An aggregator
+// never sends SPARSE to a parent, so it takes no RESULT with SPARSE. Its ranks need the
+// elements, so it takes no brief RESULT.
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
 
 class Aggregator {
@@ -113,7 +116,7 @@ class Aggregator {
     To to = To::worker;
     std::uint8_t worker = 0;
     std::span<const std::byte> datagram;  // valid until the next packet
-    // Of one to all workers: the worker that gets the header alone.
+    // If it goes to all workers: the worker that gets only the header.
     std::optional<std::uint8_t> brief_for;
 
     std::span<const std::byte> datagram_for(std::size_t receiver) const {
@@ -125,26 +128,27 @@ class Aggregator {
   // Requires: 1 to 256 workers, slot_count > 0, datagram_bytes_max holds a header.
   explicit Aggregator(const AggregatorOptions& options);
 
-  // Takes one packet from a worker or the parent, which parse_at_aggregator() has found in order.
-  // Drain poll_transmit before the next. Of one for several chunks each is counted, and what is
-  // returned is the last that was not dropped, if any.
+  // Takes one packet from a worker or the parent, which parse_at_aggregator() has found to be
+  // well-formed. Drain poll_transmit() before the next packet. If a packet has several chunks, each
+  // one is counted, and the verdict of the last chunk that was not dropped is returned, if there is
+  // one.
   Verdict handle(const Packet& packet, Source source = {});
-  // A datagram that names this job, but is not in order, has arrived.
+  // Counts a malformed datagram that names this job.
   Verdict count_malformed();
-  // Parses the datagram, then either of the two.
+  // Parses the datagram, and then calls one of the two functions above.
   Verdict handle_datagram(std::span<const std::byte> datagram, Source source = {});
-  // Ends the job for a reason that no packet brought. Drain poll_transmit as above.
+  // Ends the job for a reason that no packet brought. Drain poll_transmit() as above.
   void end(const Abort& abort);
   std::optional<Transmit> poll_transmit();
 
   const VerdictCounters& counters() const { return counters_; }
-  // Bytes held, all of them taken by the constructor.
+  // The memory that the aggregator holds, all of it allocated by the constructor.
   std::size_t memory_bytes() const;
-  // Among them those that only exact sums of more than two doubles touch.
+  // The part of memory_bytes() that is touched only by exact sums that need more than two doubles.
   std::size_t bins_bytes() const { return exact_.bins_bytes(); }
-  // The job's end, once there was one.
+  // How the job ended, once it has.
   const std::optional<Abort>& aborted() const { return abort_; }
-  // Hash of all that decides future behaviour, for state-space search.
+  // Returns a hash of everything that decides future behaviour, for state-space search.
   std::uint64_t digest() const;
 
  private:
@@ -152,13 +156,13 @@ class Aggregator {
 
   struct Copy {
     Phase phase = Phase::done;
-    bool overrange = false;  // exponents too far apart for exact lanes
+    bool overrange = false;  // exponents lie too far apart for exact lanes
     bool has_lanes = false;  // some contribution had elements
     bool has_specials = false;
-    bool came_whole = false;        // some contribution left out nothing
-    bool came_in_quarters = false;  // some left out quarters
+    bool came_whole = false;        // some contribution left out no zeros
+    bool came_in_quarters = false;  // some contribution left out quarters
     LaneWidth lane_width = LaneWidth::bits64;
-    // Of an exact sum for the parent: the rows of digits that it has, from the first to the end.
+    // For an exact sum that goes to the parent: its rows of digits, from `first` to before `end`.
     struct {
       std::uint8_t first = 0;
       std::uint8_t end = 0;
@@ -166,34 +170,34 @@ class Aggregator {
     std::uint32_t round = 0;
     ChunkSignature signature;
     std::uint8_t first_worker = 0;
-    std::optional<std::uint8_t> brief_for;  // of a result: its only sender
-    std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0 before the first
+    std::optional<std::uint8_t> brief_for;  // for a result: its only sender
+    std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0: none yet
     Contributors contributors;
     WorkerSet seen;
   };
 
-  // Where a copy's arrays lie, resolved once per datagram.
+  // The addresses of a copy's arrays, found once per datagram.
   struct Arrays {
-    std::byte* datagram;        // result, realign, or what went to the parent
-    std::byte* lanes;           // block floats only; integers are summed in the datagram
-    std::uint16_t* low_codes;   // of each block: the lanes' unit, 0 while empty
-    std::uint16_t* high_codes;  // of each block: the largest seen
+    std::byte* datagram;        // the result, the realign, or what went to the parent
+    std::byte* lanes;           // for block floats only; integers are summed in the datagram
+    std::uint16_t* low_codes;   // for each block: the code of the lanes' unit; 0: empty
+    std::uint16_t* high_codes;  // for each block: the largest code seen
     std::uint64_t* plus_infinity;
     std::uint64_t* minus_infinity;
   };
 
-  // What has come of an aggregator's exact sum.
+  // The parts that have arrived of a child aggregator's exact sum.
   struct Parts {
-    std::uint32_t seen = 0;  // a bit for each
+    std::uint32_t seen = 0;  // one bit for each part
     std::uint8_t count = 0;
   };
   enum class PartNews : std::uint8_t { malformed, repeat, some, all };
-  // Parts behind part 0 of all exact sums that one packet completes. Where part 0 of f64 fits, with
-  // 16 bytes for each element, four rows fit too.
+  // The most parts, not counting part 0, of all exact sums that one packet can complete. A part has
+  // room for four rows, because part 0 of f64 fits, and takes 16 bytes for each element.
   static constexpr std::uint32_t kRowPartsMax = INFOLD_SPARSE_CHUNKS_MAX * ((kBinRowsMax + 3) / 4);
   static_assert((kBinRowsMax + 3) / 4 < kExactPartsMax);
 
-  // Where a chunk stands to the copy of the slot that it belongs to.
+  // How a chunk's round compares with the round of the copy that it belongs to.
   enum class Turn : std::uint8_t { stale, current, next, early };
 
   Verdict dispatch(const Packet& packet, Source source);
@@ -255,7 +259,7 @@ class Aggregator {
   std::uint32_t number_of(const Copy& copy) const {
     return static_cast<std::uint32_t>(&copy - copies_.data());
   }
-  // Elements begin a cache line, behind a header.
+  // The elements of a stored datagram begin on a cache line, after its header.
   static constexpr std::size_t kBeforeDatagrams = base::kCacheLineBytes - INFOLD_HEADER_BYTES;
   std::byte* datagram_of(std::size_t copy) {
     return datagrams_.data() + kBeforeDatagrams + copy * stored_bytes_max_;
@@ -268,7 +272,7 @@ class Aggregator {
   static void assert_turns(const Copy& copy, const Copy& other);
   void assert_copy(const Copy& copy) const;
   void assert_all() const;
-  // Checks all now and then (AggregatorOptions::check_period).
+  // Checks everything now and then (AggregatorOptions::check_period).
   void count_input() {
     if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
   }
@@ -276,35 +280,39 @@ class Aggregator {
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
   WorkerSet expected_;
-  // What a contribution of a worker says of its ranks, if all of them contribute.
+  // What a worker's contribution says about its ranks if all of them contribute.
   std::vector<Contributors> spoken_for_;
   WorkerSet aggregators_;
-  // Of bfp8, bfp16, bfp32: how far apart codes may lie, by lane width; negative if never.
+  // For bfp8, bfp16 and bfp32, by lane width: how far apart codes may lie; negative if the lanes
+  // never fit.
   std::array<std::array<std::int32_t, kLaneWidths>, 3> spread_{};
   std::vector<Copy> copies_;
-  // Below a parent, of each slot: whose repeat of the forwarded chunk went up and has no answer.
-  // One copy of a slot is forwarded at a time.
+  // Below a parent, for each slot: the workers whose repeat of the forwarded chunk went up and has
+  // no answer yet. Only one copy of a slot is forwarded at a time.
   std::vector<WorkerSet> asking_;
-  // Likewise after the job's end, of all slots, and of ABORT.
+  // After the job's end: the workers whose repeat on any slot, or whose ABORT, went up and has no
+  // answer yet.
   WorkerSet asking_for_end_;
 
-  // One stretch of each per copy, in step with copies_.
+  // Each of these arrays has one stretch per copy, in the order of copies_.
   std::uint32_t elements_max_;
   std::uint32_t blocks_max_;
   std::uint32_t stored_bytes_max_;
   base::ZeroedArray<std::byte> datagrams_;
   base::ZeroedArray<std::uint16_t> codes_;
   base::ZeroedArray<std::uint64_t> specials_;
-  // Has the lanes too, in memory(): 64 bits for each element, narrow ones in front.
+  // Its memory() also holds the lanes of block formats, with room for 64 bits per element. Narrower
+  // lanes fill only the front of it.
   ExactSums exact_;
-  // Where aggregators are among the workers: of each copy and worker.
+  // For each copy and worker, if some worker is an aggregator.
   std::vector<Parts> parts_;
 
-  // Scratch of one datagram's handling, and the small answers that no slot stores.
+  // Scratch memory for the handling of one datagram, and small answers that no slot stores.
   std::vector<std::byte> cleaned_;
   std::vector<std::byte> whole_;  // a result before zeros are left out
   std::vector<double> lows_;      // second doubles of an exact sum
-  // Below a parent: parts behind part 0 of all exact sums that one packet completes, on their way.
+  // Below a parent: the parts after part 0 of all exact sums that one packet completes, until they
+  // are sent.
   base::ZeroedArray<std::byte> part_datagrams_;
   std::uint32_t row_parts_ = 0;
   std::vector<BlockStep> steps_;
@@ -312,15 +320,15 @@ class Aggregator {
   std::array<std::byte, 64> answer_{};
   std::array<std::byte, 64> notice_{};
 
-  // What each chunk of a packet may cause, or an answer to all who asked for it, and a job's end
-  // for workers and parent.
+  // Has room for what each chunk of a packet may cause, or for an answer to each worker that asked.
+  // It also has room for the job's end to the workers and the parent.
   std::vector<Transmit> outbox_;
   std::uint32_t outbox_count_ = 0;
   std::uint32_t outbox_sent_ = 0;
   std::optional<Abort> abort_;
-  bool root_knows_ = false;  // of the job's end
+  bool root_knows_ = false;  // about the job's end
   VerdictCounters counters_{};
-  std::uint32_t inputs_ = 0;  // counted where some of them are followed by a check of everything
+  std::uint32_t inputs_ = 0;  // counted only if check_period is set
 };
 
 }  // namespace infold::core

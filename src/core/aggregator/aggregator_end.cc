@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job ends at an aggregator, and how that reaches every worker of a tree (spec section 8).
+// How a job ends at an aggregator, and how the news reaches every worker of a tree (spec section
+// 8).
 #include <algorithm>
 
 #include "core/aggregator/aggregator.h"
@@ -14,8 +15,8 @@ void Aggregator::end(const Abort& abort) {
   count_input();
 }
 
-// Each level passes the end on and tells its workers whether the root knows; until it does, the
-// ones below repeat themselves, since an aggregator has no timer to do so.
+// Each level passes the end on, and tells its workers whether the root knows. Until the root knows,
+// the workers repeat themselves, because an aggregator has no timer for that.
 Verdict Aggregator::handle_abort(const Packet& packet) {
   const std::optional<Abort> abort = read_abort(packet.body);
   if (!abort || !names_members(*abort, options_.world)) return Verdict::dropped_malformed;
@@ -39,9 +40,10 @@ Verdict Aggregator::hear_end_from_worker(const Abort& abort, std::uint8_t worker
   return is_first ? Verdict::job_ended : Verdict::answered_ended;
 }
 
-// The parent answers each ABORT and each repeat that went up. What is no news to this aggregator is
-// for those workers alone whose packets did: all ranks of a job hear of a deadline at one time, and
-// an answer to each of them for each of them would be their number squared.
+// The parent answers each ABORT and each repeat that went up. If the answer is not news to this
+// aggregator, it goes only to the workers whose packets went up. All ranks of a job reach a
+// deadline at the same time, and answering all of them for each of them would square the number of
+// packets.
 Verdict Aggregator::hear_end_from_parent(const Abort& abort, bool is_news) {
   const bool is_first = !abort_;
   if (is_first) abort_ = abort;
@@ -57,22 +59,23 @@ Verdict Aggregator::hear_end_from_parent(const Abort& abort, bool is_news) {
   return is_first ? Verdict::job_ended : Verdict::answered_ended;
 }
 
-// A rank may leave while others still fetch the last results. They are told only when they need
-// the rank again; nobody does as long as this holds for no chunk.
+// A rank may leave while others still fetch the last results. They are told only when they need the
+// rank again, which is when some chunk waits for it.
 bool Aggregator::some_chunk_waits_for(std::uint8_t worker) const {
   return std::any_of(copies_.begin(), copies_.end(), [worker](const Copy& copy) {
     return copy.phase == Phase::collecting && !copy.seen.has(worker);
   });
 }
 
-// The parent's word that a rank has left may only confirm what that rank said itself. Then no chunk
-// is open here: whoever leaves in good order has had all answers, through us.
+// If the parent says that a rank has left, this may only confirm what the rank itself has said. In
+// that case no chunk is open here, because a rank that leaves in good order has had all answers,
+// through this aggregator.
 bool Aggregator::some_chunk_is_open() const {
   return std::any_of(copies_.begin(), copies_.end(),
                      [](const Copy& copy) { return copy.phase != Phase::done; });
 }
 
-// Tells all workers, and the parent, which tells its other workers.
+// Tells all workers, and the parent, which then tells its other workers.
 Verdict Aggregator::end_job(const Abort& abort) {
   abort_ = abort;
   root_knows_ = root_knows_ || !has_parent();
@@ -81,7 +84,8 @@ Verdict Aggregator::end_job(const Abort& abort) {
   return Verdict::job_ended;
 }
 
-// ABORT is for the parent, ABORTED for workers. Each has a place, so that one may follow the other.
+// ABORT is for the parent, ABORTED for workers. Each has its own buffer, so that both can be in the
+// outbox.
 std::span<const std::byte> Aggregator::write_end(Kind kind, std::uint8_t worker) {
   const bool is_for_parent = kind == Kind::abort;
   const std::span<std::byte> out = is_for_parent ? std::span(notice_) : std::span(answer_);

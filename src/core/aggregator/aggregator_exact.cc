@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an aggregator does with format native: contributions are the tensor's floats, the root
-// rounds their exact sum once, and an aggregator with a parent sends the sum up unrounded,
-// in one part or several.
+// How an aggregator sums format native, in which contributions are the tensor's own floats. The
+// root rounds their exact sum once. An aggregator with a parent sends the sum up unrounded,
+// in one or several parts.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ void Aggregator::add_exact(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::uint32_t elements = copy.signature.elements;
   const std::byte* x = packet.elements;
   if (packet.present != nullptr) {
-    // What is absent is +0, which changes no sum.
+    // Absent elements are +0, which does not change a sum.
     std::fill_n(whole_.begin(), elements * layout.element_bytes(), std::byte{0});
     for_each_stretch(
         packet, packet.elements,
@@ -42,7 +42,7 @@ std::uint32_t Aggregator::divisor_of(const Copy& copy) {
   return divides ? std::max<std::uint32_t>(copy.contributors.count, 1) : 1;
 }
 
-// One part of another aggregator's sum. The parts come in any order, and each counts once.
+// Takes one part of a child aggregator's sum. The parts come in any order, and each counts once.
 Aggregator::PartNews Aggregator::take_exact_part(const Packet& packet, Copy& copy) {
   const DataType dtype = copy.signature.layout().dtype;
   const std::uint32_t elements = copy.signature.elements;
@@ -71,7 +71,7 @@ Aggregator::PartNews Aggregator::take_exact_part(const Packet& packet, Copy& cop
 
 void Aggregator::add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint32_t elements,
                                    const ExactBody& body) {
-  const bool is_empty = body.high == nullptr;  // changed by its sender after the check
+  const bool is_empty = body.high == nullptr;  // the sender changed it after the check
   if (is_empty) std::fill_n(lows_.begin(), elements, 0.0);
   exact_.add_doubles(sum, dtype,
                      is_empty ? reinterpret_cast<const std::byte*>(lows_.data()) : body.high,
@@ -88,7 +88,7 @@ void Aggregator::add_exact_doubles(std::uint32_t sum, DataType dtype, std::uint3
   exact_.add_doubles(sum, dtype, reinterpret_cast<const std::byte*>(lows_.data()), elements);
 }
 
-// The last contribution may have been rounded with the sum at once.
+// add_last() may already have rounded the sum together with the last contribution.
 void Aggregator::write_exact_result(const Copy& copy, Arrays arrays) {
   if (!exact_.has_begun(number_of(copy))) return;
   exact_.round(number_of(copy), copy.signature.layout().dtype, copy.signature.elements,
@@ -100,7 +100,7 @@ bool Aggregator::has_some_part(const Copy& copy, std::uint8_t worker) const {
   return !parts_.empty() && parts_[number_of(copy) * options_.workers.size() + worker].seen != 0;
 }
 
-// How many rows of digits a packet to the parent holds.
+// Returns how many rows of digits fit in a packet to the parent.
 std::uint32_t Aggregator::exact_rows_of_part(std::uint32_t elements) const {
   const std::uint32_t room =
       options_.datagram_bytes_max - INFOLD_HEADER_BYTES - std::uint32_t{sizeof(infold_exact)};
@@ -108,14 +108,14 @@ std::uint32_t Aggregator::exact_rows_of_part(std::uint32_t elements) const {
   return std::max(room / row_bytes, 1U);
 }
 
-// Part 0, and those with rows.
+// Counts part 0 and the parts with rows.
 std::uint32_t Aggregator::exact_parts_of(const Copy& copy) const {
   const std::uint32_t of_part = exact_rows_of_part(copy.signature.elements);
   const std::uint32_t rows = copy.exact_rows.end - std::uint32_t{copy.exact_rows.first};
   return 1 + (rows + of_part - 1) / of_part;
 }
 
-// Writes part 0 where the copy's datagram is. The others are made when they are sent.
+// Writes part 0 into the copy's datagram. The other parts are made when they are sent.
 std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
   const std::uint32_t sum = number_of(copy);
   const DataType dtype = copy.signature.layout().dtype;
@@ -141,7 +141,7 @@ void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
   send(To::parent, 0, {arrays.datagram, copy.stored_bytes});
   if (copy.exact_rows.end <= copy.exact_rows.first) return;
   send_exact_rows(copy, arrays);
-  // A queue on the way may hold fewer parts than there are. So repeats begin with other parts.
+  // A queue on the way may be too short for all parts, so each repeat begins with a different part.
   const auto last = outbox_.begin() + outbox_count_;
   const std::uint64_t turn = counters_[static_cast<std::size_t>(Verdict::forwarded_again)];
   std::rotate(first,
@@ -149,7 +149,7 @@ void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
               last);
 }
 
-// The parts behind part 0, with the header of that one.
+// Sends the parts after part 0, with the header of part 0.
 void Aggregator::send_exact_rows(const Copy& copy, Arrays arrays) {
   const std::uint32_t elements = copy.signature.elements;
   const std::uint32_t of_part = exact_rows_of_part(elements);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The most that one packet can cause: a bundle completes as many chunks as it can hold, and the
-// exact sum of each goes up in as many parts as there can be.
+// One packet causes as much as it can: a bundle completes as many chunks as it can hold, and the
+// exact sum of each goes up in the largest possible number of parts.
 #include <cstring>
 #include <set>
 #include <utility>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint16_t kWorkers = 3;
 
-// A contribution of one element to each chunk of a bundle.
+// Returns a bundle that contributes one element to each of its chunks.
 std::vector<std::byte> bundle(std::uint8_t worker, double value) {
   Header header;
   header.kind = Kind::add;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an aggregator holds, as a number of bytes and as a hash, and what is true of it whenever
-// none of its functions is under way. Each check here is of what the aggregator itself has written:
-// a packet changes nothing before dispatch() has compared it with the options and the slot.
+// The state of an aggregator: its size in bytes, its hash, and the invariants that hold whenever
+// none of its functions is running. Each check concerns what the aggregator itself has written,
+// because a packet changes nothing before dispatch() has compared it with the options and the slot.
 #include "base/check.h"
 #include "base/digest.h"
 #include "core/aggregator/aggregator.h"
@@ -31,7 +31,7 @@ Aggregator::Arrays Aggregator::arrays_of(std::uint16_t slot, std::uint32_t round
           specials + elements_max_ / 64};
 }
 
-// At most one copy of a slot is at work, and the chunks of the two follow each other.
+// At most one copy of a slot is at work, and the two copies have consecutive rounds.
 void Aggregator::assert_turns([[maybe_unused]] const Copy& copy,
                               [[maybe_unused]] const Copy& other) {
 #ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK
@@ -63,7 +63,7 @@ void Aggregator::assert_all() const {
 
 void Aggregator::assert_copy(const Copy& copy) const {
   const bool was_used = copy.phase != Phase::done || copy.stored_bytes > 0;
-  // Parts of an exact sum have come, and no whole contribution.
+  // Parts of an exact sum may have come before any whole contribution.
   const bool has_parts = copy.has_lanes && copy.signature.layout().is_native();
   copy.seen.for_each([&](std::uint8_t worker) { CHECK(expected_.has(worker)); });
 #ifndef INFOLD_CANARY_WITHOUT_ROUND_CHECK

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an aggregator does to a contribution's elements, and how it writes the sum (spec section
-// 4). Integers are summed where the result will be sent from; block floats in lanes that count in
-// the unit of the finest exponent seen, so that the sum is exact whatever the order. A copy's lanes
-// are as narrow as its exponents allow and are widened when they no longer do; they read the same.
+// How an aggregator sums a contribution's elements and writes the sum (spec section 4). It sums
+// integers in place in the datagram of the result. It sums block floats in lanes that count in the
+// unit of the finest exponent seen, so that the sum is exact in any order. A copy's lanes are as
+// narrow as its exponents allow, and are widened when they must be, without a change of value.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -41,7 +41,7 @@ std::size_t special_words(const ChunkSignature& signature) {
   return (signature.elements + 63U) / 64;
 }
 
-// With zeros up to a multiple of what is planned together.
+// Reads the codes, and adds zeros up to a multiple of kBlocksTogether.
 void read_codes_padded(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
                        std::uint16_t* codes) {
   std::fill_n(codes + blocks / kBlocksTogether * kBlocksTogether, kBlocksTogether,
@@ -49,7 +49,7 @@ void read_codes_padded(ElementLayout layout, const std::byte* wire, std::uint32_
   read_codes(layout, wire, blocks, codes);
 }
 
-// The same of those blocks that are there; others have code 0.
+// Does the same for the blocks that are present; all others get code 0.
 void read_present_codes(ElementLayout layout, const Packet& packet, std::uint32_t blocks,
                         std::uint16_t* codes) {
   std::fill_n(codes, blocks / kBlocksTogether * kBlocksTogether + kBlocksTogether,
@@ -99,7 +99,7 @@ void Aggregator::add_integers(const Packet& packet, Copy& copy, Arrays arrays) {
   }
 }
 
-// What is absent is zero, which neither a sum nor an or needs.
+// Absent elements are zero, which changes neither a sum nor an or.
 void Aggregator::add_present_integers(const Packet& packet, Copy& copy, std::byte* sum) {
   const ElementLayout layout = copy.signature.layout();
   const std::size_t width = layout.element_bytes();
@@ -168,8 +168,8 @@ void Aggregator::add_blocks(const Packet& packet, Copy& copy, Arrays arrays) {
       });
 }
 
-// Moves NaN and infinities out of the way of the sum: into two bit sets, where a NaN is in both.
-// Returns mantissas that hold 0 in their place.
+// Moves NaN and infinities out of the sum into two bit sets; a NaN is in both. Returns mantissas
+// that have 0 in their place.
 const std::byte* Aggregator::take_specials(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::size_t words = special_words(copy.signature);
   if (!copy.has_specials) {
@@ -239,8 +239,8 @@ void Aggregator::overlay_specials(const Copy& copy, Arrays arrays, std::byte* ma
   }
 }
 
-// Writes the result anew without the quarters that are zeros, where that makes it smaller:
-// returns the datagram's bytes then, else 0.
+// Rewrites the result without the quarters that are zeros if that makes it smaller. Returns
+// the new size of the datagram, or 0 if it did not become smaller.
 std::uint32_t Aggregator::leave_out_quarters(const Copy& copy, Arrays arrays) {
   const ElementLayout layout = copy.signature.layout();
   const std::uint32_t elements = copy.signature.elements;
@@ -256,8 +256,8 @@ std::uint32_t Aggregator::leave_out_quarters(const Copy& copy, Arrays arrays) {
   return static_cast<std::uint32_t>(INFOLD_HEADER_BYTES + writer.bytes());
 }
 
-// The exact sum for the parent: unit and largest code of each block, the lanes, and the sets of
-// specials where there are any.
+// Writes the exact sum for the parent: the code of the unit and the largest code of each block, the
+// lanes, and the sets of specials if there are any.
 void Aggregator::write_partial(Copy& copy, Arrays arrays, Header& header) {
   const ElementLayout layout = copy.signature.layout();
   const std::uint32_t elements = copy.signature.elements;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregator's transition table, enumerated: every state of a copy against every packet that
-// can meet it. What the sums are is the vectors' part (spec/vectors).
+// Enumerates the aggregator's transition table: every state of a copy against every packet that can
+// meet it. The vectors check the sums (spec/vectors).
 #include "core/aggregator/aggregator.h"
 
 #include <string>
@@ -39,8 +39,8 @@ std::vector<std::byte> datagram_of(const Header& header) {
 enum class Start { fresh, collecting, complete, asked };
 enum class Above { root, parent };
 
-// An aggregator whose slot 0 has finished rounds 1 to 4, and has in round 5 no contribution, that
-// of worker 0, or all of them; `asked`: all, and worker 1 has repeated its own.
+// Returns an aggregator whose slot 0 has finished rounds 1 to 4. In round 5 it has no contribution,
+// only worker 0's, or all of them; with `asked` it has all, and worker 1 has repeated its own.
 Aggregator aggregator_at(Start start, Above above) {
   AggregatorOptions options;
   options.epoch = 9;
@@ -76,7 +76,7 @@ struct Row {
 };
 
 constexpr Row kTable[] = {
-    // A root, waiting for the first contribution to round 5.
+    // A root that waits for the first contribution to round 5.
     {Start::fresh, Above::root, Kind::add, 0, 5, Verdict::contributed, 0},
     {Start::fresh, Above::root, Kind::skip, 0, 5, Verdict::contributed, 0},
     {Start::fresh, Above::root, Kind::query, 0, 5, Verdict::answered_pending, 1},
@@ -103,7 +103,7 @@ constexpr Row kTable[] = {
     {Start::complete, Above::root, Kind::add, 2, 3, Verdict::dropped_stale_round, 0},
     {Start::complete, Above::root, Kind::add, 2, 6, Verdict::contributed, 0},
     {Start::complete, Above::root, Kind::add, 2, 7, Verdict::dropped_early_round, 0},
-    // Below a parent: complete means forwarded until the parent answers.
+    // Below a parent, complete means forwarded until the parent answers.
     {Start::fresh, Above::parent, Kind::result, 0, 5, Verdict::dropped_early_round, 0},
     {Start::fresh, Above::parent, Kind::result, 0, 4, Verdict::dropped_repeat, 0},
     {Start::fresh, Above::parent, Kind::add, 1, 4, Verdict::replayed, 1},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar loops behind every plane's arithmetic. Written to be read beside spec section 4, not
-// to be fast. Sums wrap in unsigned types, where wrapping is defined.
+// The scalar loops that define every plane's arithmetic. They are written to be read beside spec
+// section 4, not to be fast. Sums wrap in unsigned types, because wrapping is defined there.
 #include "core/aggregator/arithmetic.h"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ void accumulate(std::byte* lanes, const std::byte* mantissas, std::uint32_t coun
   }
 }
 
-// From the end, so that no lane is written over before it is read.
+// Starts at the end, so that no lane is overwritten before it is read.
 template <typename Lane, typename Wider>
 void widen(std::byte* lanes, std::uint32_t count) {
   for (std::uint32_t i = count; i-- > 0;) store<Wider>(lanes, i, load<Lane>(lanes, i));
@@ -99,8 +99,8 @@ std::uint64_t magnitude(std::int64_t value) {
   return value < 0 ? 0 - bits : bits;
 }
 
-// Divides by 2^shift, to nearest, ties to even; a negative shift multiplies. Works on magnitudes,
-// so that it is symmetric in sign.
+// Divides by 2^shift and rounds to nearest, ties to even; a negative shift multiplies. It works on
+// magnitudes, so that rounding is symmetric in sign.
 std::uint64_t round_shift(std::uint64_t value, std::int32_t shift) {
   if (shift <= 0) return value << -shift;
   if (shift > 63) return 0;
@@ -110,7 +110,7 @@ std::uint64_t round_shift(std::uint64_t value, std::int32_t shift) {
   return whole + (rest > half || (rest == half && (whole & 1) != 0) ? 1 : 0);
 }
 
-// The code that a block with this largest magnitude gets, counted in units of `lane_code`.
+// Returns the code of a block whose largest magnitude this is, in units of `lane_code`.
 std::int32_t result_code(std::uint64_t largest, std::int32_t lane_code, ElementLayout layout) {
   const std::int32_t top = static_cast<std::int32_t>(std::bit_width(largest)) - 1;
   std::int32_t code = lane_code + top - layout.mantissa_top_bit();
@@ -145,7 +145,7 @@ bool encode(const std::byte* lanes, std::uint32_t count, ElementLayout layout,
       const std::int64_t lane = load<Lane>(lanes, i);
       const std::uint64_t rounded = round_shift(magnitude(lane), code - lane_code);
       auto mantissa = static_cast<std::int64_t>(rounded);
-      if (rounded > limit) {  // only at the largest code: the sum is beyond every float
+      if (rounded > limit) {  // only at the last code: the sum exceeds every float
         mantissa = layout.code_plus_infinity();
         overflowed = true;
       }

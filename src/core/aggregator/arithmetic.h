@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an aggregator does to elements: the table of inner loops, and the scalar loops that define
-// what every other version must produce, bit for bit (spec section 4). The scalar ones stay below
-// core so that an aggregator runs anywhere; src/numeric has the fast table. Integer operations
-// only, as in every plane. Stateless; any thread may call.
+// The table of an aggregator's inner loops over elements, and the scalar loops that define, bit for
+// bit, what every other version must produce (spec section 4). The scalar loops are part of core so
+// that an aggregator runs anywhere; src/numeric has the fast table. As in every plane, sums of
+// blocks use only integer operations. The loops are stateless, so any thread may call them.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@
 
 namespace infold::core {
 
-// Lanes are as narrow as exactness allows, and no one outside an aggregator sees how narrow.
+// Lanes are as narrow as exactness allows. Their width cannot be seen from outside an aggregator.
 enum class LaneWidth : std::uint8_t { bits16, bits32, bits64 };
 inline constexpr std::size_t kLaneWidths = 3;
 constexpr std::uint32_t lane_bytes(LaneWidth width) { return 2U << static_cast<unsigned>(width); }
 constexpr std::size_t lane_index(LaneWidth width) { return static_cast<std::size_t>(width); }
 
-// What to do with one block of a contribution: a word, so that many are planned at once.
+// What to do with one block of a contribution. It is one word, so that many steps can be planned at
+// once.
 class BlockStep {
  public:
   enum class Action : std::uint8_t { skip, store, add };
@@ -43,12 +44,13 @@ class BlockStep {
   constexpr std::uint32_t mantissa_shift() const { return word_ >> kMantissaShiftAt; }
 
  private:
-  std::uint16_t word_ = 0;  // nothing else: loops load steps as words
+  std::uint16_t word_ = 0;  // the only member, because loops load steps as words
 };
 static_assert(sizeof(BlockStep) == sizeof(std::uint16_t));
 
-// Exponent codes of blocks, 0 where there is none but zeros: of a contribution, lowest and highest,
-// which are the same but for partial sums; and of the lanes, their unit and the largest seen.
+// Exponent codes of blocks, 0 for a block of zeros. A contribution has a lowest and a highest code,
+// which differ only in partial sums. The lanes have the code of their unit and the largest code
+// seen.
 struct BlockCodes {
   const std::uint16_t* low;
   const std::uint16_t* high;
@@ -56,56 +58,60 @@ struct BlockCodes {
   std::uint16_t* lane_high;
 };
 
-// Arrays of codes and steps have room for a multiple of this, so that loops over them need no tail;
-// a contribution's codes are 0 there.
+// Arrays of codes and steps have room for a multiple of this, so that loops over them need no tail.
+// A contribution's codes are 0 in the extra room.
 inline constexpr std::uint32_t kBlocksTogether = 32;
 
 struct Arithmetic {
   using Combine = void (*)(std::byte* into, const std::byte* elements, std::uint32_t count);
-  // into[i] = into[i] op elements[i] on integers of 8, 16, 32, 64 bits, wrapping modulo 2^width.
+  // into[i] = into[i] op elements[i] on integers of 8, 16, 32 and 64 bits; sums wrap modulo
+  // 2^width.
   Combine sum[4];
   Combine min[4];
   Combine max[4];
   Combine bit_or[4];
 
-  // Decides how each block of a contribution joins the lanes, and gives these its codes.
-  // Returns how far apart the codes of a block lie at most. Where that is more than shifts
-  // can be, steps are useless, but lanes still have the largest code of each block.
+  // Decides how each block of a contribution is added to the lanes, and updates the lanes'
+  // codes. Returns the largest distance between the codes of a block. If a shift cannot
+  // bridge that distance, the steps are useless, but the lanes still have the largest code of each
+  // block.
   using Plan = std::uint32_t (*)(const BlockCodes& codes, std::uint32_t blocks, BlockStep* steps);
   Plan plan;
 
-  // Brings one contribution into the lanes, block by block. `steps` has one entry per block.
-  // Indexed by lane width, then mantissa width: 8, 16, 32 bits, and 64 for another aggregator's
-  // lanes. Null unless mantissas are narrower than lanes, or both have 64 bits.
+  // Adds one contribution to the lanes, block by block. `steps` has one entry per block. The table
+  // is indexed by lane width, then by mantissa width: 8, 16 and 32 bits, and 64 for another
+  // aggregator's lanes. An entry is null unless mantissas are narrower than lanes, or both have 64
+  // bits.
   using Accumulate = void (*)(std::byte* lanes, const std::byte* mantissas, std::uint32_t count,
                               std::uint32_t block_elements, const BlockStep* steps);
   Accumulate accumulate[kLaneWidths][4];
 
-  // Re-encodes lanes by each block's own maximum. `lane_codes[b]` is the exponent code whose unit
-  // the block's lanes count in, 0 for an empty block; `codes[b]` gets the code of the result.
-  // Writes all mantissas. Returns whether some element overflowed the largest code and became an
-  // infinity code. Indexed and null as above.
+  // Encodes lanes again, each block by its own maximum. `lane_codes[b]` is the exponent code whose
+  // unit the block's lanes count in, 0 for an empty block; `codes[b]` gets the code of the result.
+  // Writes all mantissas. Returns whether some element overflowed the last code and became an
+  // infinity code. The table is indexed as above, and null in the same cases.
   using Encode = bool (*)(const std::byte* lanes, std::uint32_t count, ElementLayout layout,
                           const std::uint16_t* lane_codes, std::uint16_t* codes,
                           std::byte* mantissas);
   Encode encode[kLaneWidths][3];
 
-  // Exact sums of floats, by type.
+  // The loops of exact sums of floats, by type.
   const ExactArithmetic* exact[kExactTypes];
 
-  // Makes lanes twice as wide, in place. Indexed by their width before.
+  // Makes lanes twice as wide, in place. The table is indexed by the old width.
   using Widen = void (*)(std::byte* lanes, std::uint32_t count);
   Widen widen[kLaneWidths - 1];
 };
 
-// The defining loops.
+// Returns the scalar loops, which define all results.
 const Arithmetic& scalar_arithmetic();
 
-// Index into sum, min, max, bit_or for an integer format. Requires: not a block float.
+// Returns the index into sum, min, max and bit_or for an integer format. Requires: not a block
+// float.
 constexpr std::uint32_t integer_index(WireFormat format) {
   return static_cast<std::uint32_t>(format);
 }
-// Second index into accumulate and encode. Requires: a block float.
+// Returns the second index into accumulate and encode. Requires: a block float.
 constexpr std::uint32_t mantissa_index(WireFormat format) {
   return static_cast<std::uint32_t>(format) - INFOLD_FORMAT_BFP8;
 }

@@ -8,16 +8,16 @@ namespace infold::core {
 namespace {
 
 constexpr int kDigitBits = 32;
-// Two digits below the unit: a quotient's fraction, of which 30 bits are needed at least.
+// Two digits below the unit hold a quotient's fraction, of which at least 30 bits are needed.
 constexpr std::uint32_t kFractionDigits = 2;
 
 __extension__ using Wide = unsigned __int128;
 
-// The magnitude of a column of at most so many rows, in digits of 32 bits, the lowest first.
+// The magnitude of a column of at most kRows rows, in digits of 32 bits, the lowest first.
 template <std::uint32_t kRows>
 struct Magnitude {
   std::array<std::uint32_t, kFractionDigits + kRows> digits;
-  std::uint32_t top = 0;  // one above the highest digit that is not 0
+  std::uint32_t top = 0;  // one above the highest nonzero digit
   bool negative = false;
 
   void find_top(std::uint32_t count) {
@@ -50,7 +50,7 @@ Magnitude<kRows> magnitude_of(std::uint32_t rows, BinColumn<const std::int64_t> 
   return magnitude;
 }
 
-// In place; whether something is left over.
+// Divides in place. Returns whether there is a remainder.
 template <std::uint32_t kRows>
 bool divide(Magnitude<kRows>& magnitude, std::uint32_t divisor) {
   std::uint64_t rest = 0;
@@ -69,9 +69,9 @@ ExactFloat quotient_of(BinLayout layout, BinColumn<const std::int64_t> column,
   Magnitude<kRows> magnitude = magnitude_of<kRows>(layout.rows, column);
   bool is_inexact = divisor > 1 && divide(magnitude, divisor);
   const std::uint32_t top = magnitude.top;
-  // A quotient of the smallest numbers by at most 2^16 has a digit that is not zero.
+  // A nonzero number divided by at most 2^16 still has a nonzero digit, so the number is 0.
   if (top == 0) return {};
-  // Three digits hold at least 65 significant bits.
+  // The top three digits hold at least 65 significant bits.
   Wide leading = 0;
   for (std::uint32_t i = 0; i < 3; ++i) {
     leading = leading << kDigitBits | (top > i ? magnitude.digits[top - 1 - i] : 0);
@@ -97,7 +97,8 @@ void add_digits(Wide number, bool negative, std::uint32_t row, std::uint32_t row
   }
 }
 
-// An f32 is an integer of 24 bits at a place up to 253, which is in two rows at most.
+// An f32 is an integer of 24 bits, shifted by a place of at most 253, so it lies in at most two
+// rows.
 void add_f32(std::uint32_t bits, BinColumn<std::int64_t> column) {
   const std::uint32_t field = bits >> 23 & 0xFF;
   const std::uint64_t significand = (bits & 0x7F'FFFF) | (field != 0 ? 0x80'0000U : 0U);
@@ -112,7 +113,7 @@ void add_f32(std::uint32_t bits, BinColumn<std::int64_t> column) {
 }  // namespace
 
 void add_to_bins(const ExactFloat& value, BinLayout layout, BinColumn<std::int64_t> column) {
-  // A short number in a long significand ends in zeros, which may lie below the unit.
+  // A long significand of a number with few digits ends in zeros, which may lie below the unit.
   const int below = std::clamp(layout.unit_exponent - value.exponent, 0, 63);
   const int position = std::max(value.exponent - layout.unit_exponent, 0);
   const std::uint32_t row = static_cast<std::uint32_t>(position) / kDigitBits;

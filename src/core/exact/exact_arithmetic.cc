@@ -13,7 +13,8 @@
 namespace infold::core {
 namespace {
 
-// A number of the type as a double, exactly. Integer operations keep subnormals in every mode.
+// Returns a number of the type exactly as a double. Integer operations keep subnormals in every
+// mode of the processor.
 template <typename Format>
 double widened(const std::byte* x, std::size_t index) {
   const auto bits = load<typename Format::Bits>(x, index);
@@ -49,18 +50,18 @@ template <typename Format>
   return !guard.rounded();
 }
 
-// The sum of two numbers of a type, rounded to it, is what IEEE 754 asks of an addition.
+// An IEEE 754 addition is exactly this: the sum of two numbers of a type, rounded once to the type.
 template <typename Float>
 [[gnu::noinline]] void sum_two(const std::byte* a, const std::byte* b, std::uint32_t count,
                                std::byte* out) {
   const FpGuard guard;
   for (std::uint32_t i = 0; i < count; ++i) {
-    const Float sum = load<Float>(a, i) + load<Float>(b, i) + Float{0};  // 0 makes +0 of -0
+    const Float sum = load<Float>(a, i) + load<Float>(b, i) + Float{0};  // + 0 turns -0 into +0
     store(out, i, std::isnan(sum) ? std::numeric_limits<Float>::quiet_NaN() : sum);
   }
 }
 
-// Knuth's TwoSum: sum + error is a + b, exactly, unless the sum overflows.
+// Knuth's TwoSum: sum + error equals a + b exactly, unless the sum overflows.
 struct TwoSum {
   double sum;
   double error;
@@ -79,7 +80,7 @@ template <typename Format>
   for (std::uint32_t i = 0; i < count; ++i) {
     const TwoSum both = two_sum(before[i], widened<Format>(x, i));
     after[i] = both.sum;
-    // Beside NaN or an infinity nothing is missing.
+    // A NaN or an infinity has no error term.
     low_after[i] = std::isfinite(both.sum) ? both.error : 0;
   }
   if (guard.overflowed()) return false;

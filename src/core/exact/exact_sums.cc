@@ -14,17 +14,18 @@
 namespace infold::core {
 namespace {
 
-// Elements whose sums fit a near cache beside what is added. Each strip asks the processor anew.
+// The number of elements whose sums fit in a near cache together with what is added. After each
+// strip the processor is asked whether it has rounded.
 constexpr std::uint32_t kStrip = 1024;
 
-// A canary of the exhaustive search takes each rounded sum for an exact one.
+// A canary build for the exhaustive search treats each rounded sum as exact.
 #ifdef INFOLD_CANARY_WITHOUT_ROUNDED
 constexpr bool kTakesRoundedSums = true;
 #else
 constexpr bool kTakesRoundedSums = false;
 #endif
 
-// The element of a tensor as a double, in `one`.
+// Returns an element of a tensor as a double.
 double element_at(const ExactArithmetic& arithmetic, DataType dtype, const std::byte* x,
                   std::uint32_t index) {
   double one = 0;
@@ -56,7 +57,7 @@ void ExactSums::add(std::uint32_t sum, DataType dtype, const std::byte* x, std::
   add_as(sum, dtype, dtype, x, count);
 }
 
-// The sums of a strip of elements stay in the processor until they are rounded.
+// Works strip by strip if it can, so that the sums stay in the cache until they are rounded.
 void ExactSums::add_last(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count,
                          std::uint32_t divisor, std::byte* out) {
   CHECK_THAT(sum, <, states_.size());
@@ -67,7 +68,7 @@ void ExactSums::add_last(std::uint32_t sum, DataType dtype, const std::byte* x, 
   end(sum);
 }
 
-// Returns false where the sum needs another step, or is of one contribution.
+// Returns false if the sum needs another step, or has only this contribution.
 bool ExactSums::sum_at_once(const State& state, DataType dtype, const std::byte* x,
                             std::uint32_t count, std::uint32_t divisor, std::byte* out) {
   if (kTakesRoundedSums) return false;
@@ -140,7 +141,7 @@ void ExactSums::add_as(std::uint32_t sum, DataType dtype, DataType type, const s
   add_bins(state, type, x, count);
 }
 
-// Two f64 seldom have an exact sum in one: no try is worth it.
+// The sum of two f64 is seldom exact in one double, so it is not worth a try.
 bool ExactSums::add_high(State& state, DataType type, const std::byte* x, std::uint32_t count) {
   if (state.dtype == DataType::f64) return false;
   const ExactArithmetic& arithmetic = arithmetic_of(type);
@@ -236,7 +237,7 @@ bool ExactSums::travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max) {
 
 const double* ExactSums::sent_low(std::uint32_t sum) const { return low_of(states_[sum]); }
 
-// So that each word is a digit of 32 bits with a sign.
+// Carries between words, so that each becomes a signed digit of 32 bits.
 void ExactSums::carry(State& state) {
   constexpr std::int64_t kHalf = std::int64_t{1} << 31;
   const std::uint32_t rows = bin_layout(state.dtype).rows;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact sums of float chunks, one for each copy of a slot: what is added to them in any order, and
-// what they are rounded to once at the end. All memory is set aside by the constructor; pages that
-// no sum needs are never touched. Not thread-safe.
+// Exact sums of float chunks, one for each copy of a slot. Contributions are added in any order,
+// and the sum is rounded once at the end. The constructor allocates all memory, but pages that no
+// sum needs are never touched. Not thread-safe.
 //
-//   none --> first --> high --a sum is rounded--> low --that, too--> bins
+//   none --> first --> high --a sum is rounded--> low --it is again--> bins
 //
-// first: one contribution, as it came. high: a double for each element. low: a second one, for what
-// the first lacks. bins: integers (bins.h), which hold every sum; then `high` has NaN and
-// infinities alone. The order of contributions decides which step a sum is at, but not what it is
-// rounded to.
+// In step first, a sum is one contribution, as it came. In step high it has a double for each
+// element, and in step low a second double for what the first lacks. In step bins it has integers
+// (bins.h), which hold every sum; `high` then has only NaN and infinities. The order of
+// contributions decides which step a sum is in, but not the rounded result.
 #pragma once
 
 #include <cstddef>
@@ -27,57 +27,59 @@ class ExactSums {
  public:
   struct Options {
     std::uint32_t sums = 0;          // copies
-    std::uint32_t wide_sums = 0;     // of them at most so many are unfinished at a time
+    std::uint32_t wide_sums = 0;     // the most sums that are unfinished at a time
     std::uint32_t elements_max = 0;  // of a chunk
-    std::size_t memory_bytes = 0;    // of memory(), at least
-    std::size_t bin_words_max = 0;   // likewise; see bin_words_max()
-    // Of each float type; null: the scalar loops.
+    std::size_t memory_bytes = 0;    // the least size of memory()
+    std::size_t bin_words_max = 0;   // of the bins of one sum; see bin_words_max()
+    // The loops for each float type; null: the scalar loops.
     const ExactArithmetic* const* arithmetic = nullptr;  // by type
   };
 
   ExactSums() = default;
   explicit ExactSums(const Options& options);
 
-  // Adds a contribution of so many elements in the tensor's type. The first one after end() begins
-  // the sum. Requires: the same type and count for all contributions to a sum.
+  // Adds a contribution of `count` elements in the tensor's type. The first contribution after
+  // end() begins the sum. Requires: the same type and count for all contributions to a sum.
   void add(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
-  // The same with the last contribution. Then writes the sum as round() does, and ends it.
+  // Adds the last contribution, writes the sum as round() does, and ends it.
   void add_last(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count,
                 std::uint32_t divisor, std::byte* out);
-  // The same with the doubles of another sum of that type, as sent_doubles() gives them.
+  // Adds the doubles of another sum of that type, which sent_high() and sent_low() return.
   void add_doubles(std::uint32_t sum, DataType dtype, const std::byte* x, std::uint32_t count);
-  // The same with a row of another sum's bins, as sent_row() gives it.
+  // Adds a row of another sum's bins, which write_row() writes.
   void add_row(std::uint32_t sum, DataType dtype, std::uint32_t row, const std::byte* digits,
                std::uint32_t count);
 
-  // For a parent, the sum as it is: two doubles for each element, or rows of integers. The choice
-  // may move the sum into bins. A low double that is not 0 counts as one of `lows_max`.
+  // Decides how the unrounded sum travels to a parent: as two doubles for each element, or as rows
+  // of integers. At most `lows_max` second doubles may be nonzero; otherwise this moves the sum
+  // into bins.
   bool travels_as_doubles(std::uint32_t sum, std::uint32_t lows_max);
   const double* sent_high(std::uint32_t sum) const { return high_of(states_[sum].stretch); }
   // Null: zeros.
   const double* sent_low(std::uint32_t sum) const;
-  // Whether some element has a digit other than 0 there. Requires: the sum is in bins.
+  // Returns whether some element has a nonzero digit in this row. Requires: the sum is in bins.
   bool has_row(std::uint32_t sum, std::uint32_t row) const;
-  // Digits of 32 bits, little-endian, between -2^31 and 2^31 - 1.
+  // Writes a row as little-endian digits of 32 bits, between -2^31 and 2^31 - 1.
   void write_row(std::uint32_t sum, std::uint32_t row, std::byte* digits) const;
 
-  // Writes the sum divided by `divisor`, each element rounded once, in the type. Requires: begun.
+  // Writes the sum divided by `divisor`, each element rounded once to the type. Requires: the sum
+  // has begun.
   void round(std::uint32_t sum, DataType dtype, std::uint32_t count, std::uint32_t divisor,
              std::byte* out);
-  // Gives back what the sum holds.
+  // Ends the sum and frees its bins.
   void end(std::uint32_t sum);
   bool has_begun(std::uint32_t sum) const { return states_[sum].step != Step::none; }
-  // Where the sum's doubles are. A sum that has not begun leaves it to others. Valid until the next
-  // add() of any kind.
+  // Returns the memory of the sum's doubles. Others may use it as long as the sum has not begun.
+  // Valid until the next add() of any kind.
   std::byte* memory(std::uint32_t sum) { return at(states_[sum].stretch); }
   const std::byte* memory(std::uint32_t sum) const { return at(states_[sum].stretch); }
 
-  // How many sums have needed a second double, and bins.
+  // Return how many sums have needed a second double, and how many have needed bins.
   std::uint64_t repaired() const { return repaired_; }
   std::uint64_t binned() const { return binned_; }
   std::size_t memory_bytes() const;
-  std::size_t bins_bytes() const { return bins_.size_bytes(); }  // among them
-  // Of all that decides what a sum is rounded to, and how it goes on.
+  std::size_t bins_bytes() const { return bins_.size_bytes(); }  // part of memory_bytes()
+  // Adds everything that decides what the sum is rounded to, and how it continues.
   void add_to_digest(std::uint32_t sum, base::Digest& digest) const;
 
  private:
@@ -91,7 +93,7 @@ class ExactSums {
     std::uint32_t count = 0;
   };
 
-  // In `type`, which is the tensor's or f64.
+  // Adds elements of `type`, which is the tensor's type or f64.
   void add_as(std::uint32_t sum, DataType dtype, DataType type, const std::byte* x,
               std::uint32_t count);
   bool sum_at_once(const State& state, DataType dtype, const std::byte* x, std::uint32_t count,
@@ -107,7 +109,7 @@ class ExactSums {
   const ExactArithmetic& arithmetic_of(DataType dtype) const {
     return *options_.arithmetic[static_cast<std::size_t>(dtype)];
   }
-  // A stretch has the first doubles of a sum, then the second ones.
+  // A stretch holds the first doubles of a sum, and after them the second doubles.
   std::byte* at(std::uint32_t stretch) { return doubles_.data() + stretch * stretch_bytes_; }
   const std::byte* at(std::uint32_t stretch) const {
     return doubles_.data() + stretch * stretch_bytes_;
@@ -133,7 +135,7 @@ class ExactSums {
 
   Options options_;
   std::vector<State> states_;
-  base::ZeroedArray<std::byte> doubles_;  // one stretch more than sums, which is spare
+  base::ZeroedArray<std::byte> doubles_;  // one stretch more than there are sums, as a spare
   base::ZeroedArray<std::int64_t> bins_;
   std::size_t stretch_bytes_ = 0;
   std::uint32_t spare_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that are hard to sum, drawn from a seed: for tests of exact sums on every plane.
+// Draws numbers that are hard to sum from a seed, for tests of exact sums on every plane.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace infold::core {
 
 enum class ExactDraw : std::uint32_t {
   any_bits,
-  alike,  // exponents close together, as gradients are
+  alike,  // exponents close together, as in gradients
   powers_of_two,
   subnormal,
   near_overflow,
   cancelling,  // pairs that differ in one bit and in sign
-  midpoints,   // halves of a last place, with a tail far below
+  midpoints,   // half of a last place, with a tail far below
   two_scales,
   three_scales,
   spread,  // exponents anywhere
@@ -46,7 +46,7 @@ typename Format::Bits make(bool negative, int field, std::uint64_t fraction) {
       static_cast<Bits>(fraction & mask));
 }
 
-// Each second number is the one before it with another sign, and perhaps another bit.
+// Every second number is the one before it with the opposite sign, and perhaps one bit flipped.
 template <typename Format>
 typename Format::Bits cancelling(const std::vector<typename Format::Bits>& column, std::size_t rank,
                                  bool negative, base::Prng& prng) {
@@ -60,7 +60,7 @@ typename Format::Bits cancelling(const std::vector<typename Format::Bits>& colum
   return static_cast<Bits>(column[rank - 1] ^ Format::kSign ^ static_cast<Bits>(flipped));
 }
 
-// A number, half of its last place, and perhaps a little more or less.
+// Rank 0 has a number, rank 1 half of its last place, and rank 2 perhaps a little more or less.
 template <typename Format>
 typename Format::Bits midpoint(std::size_t rank, bool negative, int field, base::Prng& prng) {
   if (rank == 0) return make<Format>(negative, field, prng.next());
@@ -71,7 +71,7 @@ typename Format::Bits midpoint(std::size_t rank, bool negative, int field, base:
                   : make<Format>(negative, 0, 0);
 }
 
-// One element at all ranks.
+// Draws one element at all ranks.
 template <typename Format>
 void fill_column(ExactDraw draw, base::Prng& prng, std::vector<typename Format::Bits>& column) {
   using Bits = typename Format::Bits;
@@ -148,7 +148,7 @@ std::vector<std::vector<std::byte>> contributions(ExactDraw draw, std::uint32_t 
 
 }  // namespace draws
 
-// A tensor for each rank.
+// Draws a tensor for each rank.
 inline std::vector<std::vector<std::byte>> draw_contributions(DataType dtype, ExactDraw draw,
                                                               std::uint32_t ranks,
                                                               std::uint32_t elements,
@@ -161,8 +161,8 @@ inline std::vector<std::vector<std::byte>> draw_contributions(DataType dtype, Ex
   }
 }
 
-// Adds a leaf's sum to its parent's, as it travels between aggregators, and ends the
-// leaf's. Returns whether it travelled as doubles.
+// Adds a leaf's sum to its parent's as it travels between aggregators, and ends the leaf's
+// sum. Returns whether it travelled as doubles.
 inline bool send_up(ExactSums& leaf, ExactSums& root, DataType dtype, std::uint32_t elements) {
   const bool as_doubles = leaf.travels_as_doubles(0, dtype == DataType::f64 ? 64 : 2);
   const auto add = [&](const double* doubles) {

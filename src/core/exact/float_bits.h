@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binary floating-point numbers as integers: unpacking, and rounding of exact values, for the four
-// float types of tensors. Only integer operations are used. So results do not depend on the
-// processor's conversions, its rounding mode or its flush-to-zero flags, which training frameworks
-// set. Pure functions.
+// Handles binary floating-point numbers as integers: unpacks them and rounds exact values, for the
+// four float types of tensors. These pure functions use only integer operations. Results therefore
+// do not depend on the processor's conversions, its rounding mode or its flush-to-zero flags, which
+// training frameworks set.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 namespace infold::core {
 
-// Unaligned load and store, because a tensor may begin at any address.
+// Load and store work at any address, because a tensor may begin anywhere.
 template <typename T>
 T load(const std::byte* at, std::size_t index = 0) {
   T value;
@@ -27,8 +27,8 @@ void store(std::byte* at, std::size_t index, T value) {
   std::memcpy(at + index * sizeof(T), &value, sizeof(T));
 }
 
-// Divides by 2^shift, to nearest, ties to even; a negative shift multiplies.
-// Requires: value < 2^63, and the product fits 64 bits.
+// Divides by 2^shift and rounds to nearest, ties to even; a negative shift multiplies. Requires:
+// value < 2^63, and the product fits 64 bits.
 constexpr std::uint64_t round_shift(std::uint64_t value, int shift) {
   if (shift <= 0) return value << -shift;
   if (shift > 63) return 0;
@@ -45,8 +45,7 @@ struct FloatFormat {
   static constexpr int kFractionBits = kFraction;
   static constexpr int kExponentBits = kWidth - 1 - kFraction;
   static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
-  // The exponent of a subnormal number's last place, and of the smallest normal number's last
-  // place.
+  // The exponent of the last place of subnormal numbers, and also of the smallest normal numbers.
   static constexpr int kExponentMin = 1 - kBias - kFraction;
   static constexpr Bits kSign = static_cast<Bits>(Bits{1} << (kWidth - 1));
   static constexpr Bits kInfinity =
@@ -68,7 +67,7 @@ constexpr bool is_special(typename Format::Bits bits) {
   return magnitude_bits<Format>(bits) >= Format::kInfinity;
 }
 
-// (-1)^negative * significand * 2^exponent, exactly. Zero has significand 0.
+// Stands for exactly (-1)^negative * significand * 2^exponent. Zero has significand 0.
 struct ExactFloat {
   bool negative = false;
   std::uint64_t significand = 0;
@@ -92,8 +91,8 @@ constexpr ExactFloat unpack(typename Format::Bits bits) {
   return {negative, fraction | leading, Format::kExponentMin + biased - 1};
 }
 
-// Returns the nearest number of the format, ties to even, and infinity beyond the largest. A value
-// that rounds to zero keeps its sign, as in the processor. Requires: significand < 2^63.
+// Returns the nearest number of the format, ties to even, and infinity beyond the largest number. A
+// value that rounds to zero keeps its sign, as in the processor. Requires: significand < 2^63.
 template <typename Format>
 constexpr typename Format::Bits pack(ExactFloat value) {
   using Bits = typename Format::Bits;
@@ -105,7 +104,7 @@ constexpr typename Format::Bits pack(ExactFloat value) {
   const int last_place = normal > Format::kExponentMin ? normal : Format::kExponentMin;
   const std::uint64_t rounded = round_shift(value.significand, last_place - value.exponent);
   // A normal number's leading bit adds one to the exponent field. A carry out of the fraction needs
-  // no step of its own: it makes the first normal number, or infinity.
+  // no extra step, because it gives the first normal number, or infinity.
   const auto field = static_cast<std::uint64_t>(last_place - Format::kExponentMin);
   return static_cast<Bits>(sign | ((field << Format::kFractionBits) + rounded));
 }

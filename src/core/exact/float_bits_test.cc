@@ -47,7 +47,7 @@ TEST(FloatBits, UnpackIsExactForF32AndF64) {
 TEST(FloatBits, PackRoundsDoublesToF32AsTheProcessorDoes) {
   base::Prng prng(2);
   for (int i = 0; i < 200'000; ++i) {
-    // Exponents near f32's limits, so that subnormal results, ties and overflows all appear.
+    // The exponents are near f32's limits, so that subnormal results, ties and overflows all occur.
     const std::uint64_t exponent = 1023 - 160 + prng.below(300);
     std::uint64_t bits = prng.next() >> 63 << 63 | exponent << 52 | prng.next() >> 12;
     if (prng.chance(0.3)) bits &= ~std::uint64_t{0} << 28;
@@ -71,7 +71,8 @@ TEST(FloatBits, EveryF16AndBf16IsUnpackedAndPackedAgain) {
   expect_every_value_returns<Bf16>();
 }
 
-// The tie between two neighbours goes to the even one. A value a little less or more does not.
+// A tie between two neighbours is rounded to the even one. A value slightly below or above the tie
+// goes to the nearer one.
 template <typename Format>
 void expect_ties_to_even() {
   for (std::uint32_t i = 0; i < Format::kInfinity; ++i) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floating-point environment in which sums are exact: rounding to nearest, subnormals kept, no
-// traps. Training frameworks set other modes, and threads inherit them. A guard saves the thread's
-// environment, sets this one, and restores the first at its end.
+// The floating-point environment in which sums are exact: it rounds to nearest, keeps subnormals
+// and does not trap. Training frameworks set other modes, and threads inherit them. A guard saves
+// the thread's environment, sets this one, and restores the old one when it is destroyed.
 //
-// The processor notes whether some operation since the guard began had to round. The note is one
-// bit for all of them, which costs less than a comparison for each. A function that uses a guard
-// is not inlined, reads its operands after fence() and writes its results before it asks.
+// The processor notes in one bit whether some operation since the guard began had to round, which
+// costs less than a comparison for each operation. A function that uses a guard must not be
+// inlined, must read its operands after fence(), and must write its results before it asks for the
+// bit.
 #pragma once
 
 #include <cfenv>
@@ -23,7 +24,7 @@ class FpGuard {
   FpGuard(const FpGuard&) = delete;
   FpGuard& operator=(const FpGuard&) = delete;
 
-  // The compiler moves no load or store across this.
+  // The compiler does not move loads or stores across this.
   static void fence() { asm volatile("" ::: "memory"); }
 
 #if defined(__x86_64__)
@@ -37,7 +38,7 @@ class FpGuard {
   }
   bool rounded() const { return has(1U << 5); }
   bool overflowed() const { return has(1U << 3); }
-  // From now on nothing has happened.
+  // Clears the flags, so that only later operations count.
   void forget() {
     fence();
     _mm_setcsr(kAllMasked);
@@ -45,7 +46,7 @@ class FpGuard {
   }
 
  private:
-  // No trap, to nearest, neither flush-to-zero nor denormals-are-zero, no flag.
+  // No traps, rounding to nearest, no flush-to-zero, no denormals-are-zero, all flags clear.
   static constexpr std::uint32_t kAllMasked = 0x1F80;
   static bool has(std::uint32_t flag) {
     fence();
@@ -55,16 +56,16 @@ class FpGuard {
 
 #elif defined(__aarch64__)
   FpGuard() {
-    asm volatile("mrs %0, fpcr" : "=r"(saved_control_));
-    asm volatile("mrs %0, fpsr" : "=r"(saved_status_));
+    asm volatile("mrs %0, fpcr" : "=r"(saved_fpcr_));
+    asm volatile("mrs %0, fpsr" : "=r"(saved_fpsr_));
     const std::uint64_t zero = 0;
     asm volatile("msr fpcr, %0" ::"r"(zero));
     forget();
   }
   ~FpGuard() {
     fence();
-    asm volatile("msr fpsr, %0" ::"r"(saved_status_));
-    asm volatile("msr fpcr, %0" ::"r"(saved_control_));
+    asm volatile("msr fpsr, %0" ::"r"(saved_fpsr_));
+    asm volatile("msr fpcr, %0" ::"r"(saved_fpcr_));
   }
   bool rounded() const { return has(1U << 4); }
   bool overflowed() const { return has(1U << 2); }
@@ -80,8 +81,8 @@ class FpGuard {
     asm volatile("mrs %0, fpsr" : "=r"(status)::"memory");
     return (status & flag) != 0;
   }
-  std::uint64_t saved_control_ = 0;
-  std::uint64_t saved_status_ = 0;
+  std::uint64_t saved_fpcr_ = 0;
+  std::uint64_t saved_fpsr_ = 0;
 
 #else
   FpGuard() {

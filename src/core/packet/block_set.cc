@@ -48,7 +48,7 @@ bool BlockSet::reaches_beyond(std::uint32_t blocks) const {
 std::uint32_t BlockSet::count() const {
   int bits = 0;
   for (const std::uint32_t word : words_) {
-    if (word != 0) bits += std::popcount(word);  // most chunks have one; counting may be a call
+    if (word != 0) bits += std::popcount(word);  // counting may be a call, so skip empty words
   }
   return static_cast<std::uint32_t>(bits);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of a chunk's blocks a contribution brings; the others are zeros. A value, as large
-// as the largest chunk has blocks.
+// The set of a chunk's blocks that a contribution has; all other blocks are zeros. It is a
+// value type with room for the blocks of the largest chunk.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ class BlockSet {
     return word_count(blocks) * sizeof(std::uint32_t);
   }
 
-  // Bits [first, first + blocks) of a longer set. Reads no word that has none of them.
+  // Returns bits [first, first + blocks) of a longer set. Reads no word that has none of these
+  // bits.
   static BlockSet slice(const std::uint32_t* words, std::uint64_t first, std::uint32_t blocks);
   static BlockSet read(const std::byte* wire, std::uint32_t blocks);
   static BlockSet all(std::uint32_t blocks);
@@ -38,12 +39,12 @@ class BlockSet {
   bool has(std::uint32_t block) const {
     return (words_[block / kWordBits] >> (block % kWordBits) & 1) != 0;
   }
-  // Some block that a chunk of so many does not have.
+  // Returns whether the set has a block beyond the first `blocks`.
   bool reaches_beyond(std::uint32_t blocks) const;
   std::uint32_t count() const;
-  // Of the blocks' elements, in a chunk of so many.
+  // Returns how many elements these blocks have in a chunk of `chunk_elements`.
   std::uint32_t element_count(ElementLayout layout, std::uint32_t chunk_elements) const;
-  // The bytes of a body that has these blocks side by side.
+  // Returns the bytes of a body that has these blocks side by side.
   std::uint32_t payload_bytes(ElementLayout layout, std::uint32_t chunk_elements) const {
     const std::uint32_t elements = element_count(layout, chunk_elements);
     return exponent_bytes(layout) + elements * layout.element_bytes();
@@ -52,7 +53,7 @@ class BlockSet {
     return layout.exponent_bytes(count() * layout.block_elements());
   }
 
-  // Calls visit(first, blocks) for each stretch of neighbours, in rising order.
+  // Calls visit(first, blocks) for each run of adjacent blocks, in rising order.
   template <typename Visit>
   void for_each_run(Visit&& visit) const {
     std::uint32_t first = next(0, true);
@@ -66,7 +67,8 @@ class BlockSet {
  private:
   static constexpr std::uint32_t kBlocksMax = INFOLD_BLOCKS_MAX;
 
-  // The first at or behind `block` that is in the set, or is not; the largest number if none.
+  // Returns the first block from `block` on that is in the set, or with `present` false is not in
+  // it. Returns kBlocksMax if there is none.
   std::uint32_t next(std::uint32_t block, bool present) const;
 
   std::array<std::uint32_t, kBlocksMax / kWordBits> words_{};

@@ -35,7 +35,7 @@ TEST(BlockSet, IsAnyStretchOfALongerSet) {
 }
 
 TEST(BlockSet, ReadsNoWordThatItDoesNotNeed) {
-  const std::vector<std::uint32_t> one = {0x80000001};  // a longer read would be noticed by asan
+  const std::vector<std::uint32_t> one = {0x80000001};  // asan would notice a longer read
   EXPECT_EQ(BlockSet::slice(one.data(), 31, 1).count(), 1U);
   EXPECT_EQ(BlockSet::slice(one.data(), 0, 32).count(), 2U);
 }

@@ -16,7 +16,7 @@ infold_exact read_head(const std::byte* body) {
   return head;
 }
 
-// Indices of 16 bits, padded so that doubles stay aligned.
+// Returns the bytes of the 16-bit indices, padded so that doubles stay aligned.
 std::uint32_t index_bytes(DataType dtype, std::uint32_t lows) {
   return dtype == DataType::f64 ? 0 : (2 * lows + 7) & ~7U;
 }
@@ -72,7 +72,8 @@ ExactBody read_exact(const Packet& packet) {
   const DataType dtype = packet.header.signature.layout().dtype;
   const std::uint32_t elements = packet.header.signature.elements;
   const infold_exact head = read_head(packet.body.data());
-  // Another process may have changed a head in shared memory: then the part is empty.
+  // Another process may have changed the head in shared memory since the check; the part counts as
+  // empty then.
   const bool holds = is_sound(head, dtype, elements) &&
                      expected_bytes(head, dtype, elements) <= packet.body.size();
   ExactBody body;

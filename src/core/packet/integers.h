@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Integers as a site wants them: big-endian, or wider than they are.
+// Converts integers to the form that a site needs: big-endian, or wider.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void reverse_each(const std::byte* from, std::uint32_t elements, std::byte* to) 
   }
 }
 
-// Of integers of 1, 2, 4 or 8 bytes.
+// Reverses the bytes of integers of 1, 2, 4 or 8 bytes.
 inline void reverse_elements(const std::byte* from, std::uint32_t elements,
                              std::uint32_t element_bytes, std::byte* to) {
   switch (element_bytes) {
@@ -47,7 +47,7 @@ void narrow_each(const std::byte* from, std::uint32_t elements, std::byte* to) {
   }
 }
 
-// In place, so the last element moves first.
+// Works in place, so the last element moves first.
 template <typename Narrow>
 void widen_each(std::uint32_t elements, std::byte* data) {
   for (std::uint32_t i = elements; i-- > 0;) {
@@ -58,7 +58,7 @@ void widen_each(std::uint32_t elements, std::byte* data) {
   }
 }
 
-// Integers of 1 or 2 bytes, with their sign, to 4 bytes and back.
+// Convert signed integers of 1 or 2 bytes to 4 bytes and back.
 inline void widen_elements(std::uint32_t narrow_bytes, std::uint32_t elements, std::byte* data) {
   narrow_bytes == 1 ? widen_each<std::int8_t>(elements, data)
                     : widen_each<std::int16_t>(elements, data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bodies of PENDING and of ABORT and ABORTED.
+// Writes and reads the bodies of PENDING, ABORT and ABORTED.
 #include <algorithm>
 
 #include "base/check.h"

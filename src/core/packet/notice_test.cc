@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PENDING names all ranks that are missing, or says that it does not.
+// PENDING names all missing ranks, or makes clear that its list is cut short.
 #include <array>
 #include <vector>
 
@@ -19,7 +19,7 @@ std::vector<RankRange> every_second(std::uint16_t first, std::uint16_t count) {
   return ranges;
 }
 
-// A PENDING with this body; the memory of the body lives as long as this.
+// A PENDING packet that owns the memory of its body.
 struct Pending {
   Pending(std::span<const RankRange> missing, PendingForm form) {
     const std::size_t bytes = write_missing(missing, form, 256, body.data());

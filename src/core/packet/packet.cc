@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading and writing datagrams (spec section 2). parse() is the one place where a peer's bytes
-// are measured against what they claim.
+// Reads and writes datagrams (spec section 2). Only parse() compares a sender's bytes with what
+// they claim.
 #include "core/packet/packet.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ bool is_known_kind(std::uint8_t kind) {
          (kind >= INFOLD_KIND_RESULT && kind <= INFOLD_KIND_ABORTED);
 }
 
-// Bytes after the header and tag; a negative number stands for "any, the body has its own check".
+// Returns the bytes after the header and tag. A negative number means any length, because the body
+// has its own check.
 std::int64_t body_bytes(const Header& header) {
   const ElementLayout layout = header.signature.layout();
   const std::uint32_t elements = header.signature.elements;
@@ -41,7 +42,7 @@ std::int64_t body_bytes(const Header& header) {
   return -1;
 }
 
-// In either form: eight ranges take as many bytes as 256 bits.
+// This limit holds for both forms, because eight ranges take as many bytes as 256 bits.
 static_assert(INFOLD_PENDING_RANGES_MAX * sizeof(infold_rank_range) == INFOLD_PENDING_BYTES_MAX);
 bool pending_body_fits(std::size_t bytes) {
   return bytes % sizeof(infold_rank_range) == 0 && bytes <= INFOLD_PENDING_BYTES_MAX;
@@ -69,8 +70,8 @@ void set_parts(Packet& packet) {
   }
 }
 
-// Into the packet itself: a header returned from here would be copied whole just after its fields
-// were written one by one, and a processor waits for that.
+// Writes into the packet itself. A returned header would be copied as a whole just after its fields
+// were written one by one, and that makes a processor wait.
 void unpack(const infold_header& wire, Header& header) {
   header.kind = static_cast<Kind>(wire.version_kind & 0xF);
   header.flags = wire.flags;
@@ -85,8 +86,8 @@ void unpack(const infold_header& wire, Header& header) {
                          infold_from_be32(wire.contributor_digest)};
 }
 
-// A contribution with elements has contributors, one without has none, and neither has what is no
-// contribution.
+// Contributions with elements have contributors. Contributions without elements, and packets that
+// are not contributions, have none.
 bool contributors_fit(const Header& header) {
   switch (header.kind) {
     case Kind::add:
@@ -98,7 +99,7 @@ bool contributors_fit(const Header& header) {
   }
 }
 
-// Only elements of block formats have specials, and the end of a job is about no chunk.
+// Only block formats have specials, and packets about the end of a job do not name a chunk.
 Malformed check_fields(const Header& header) {
   if ((header.flags & ~infold_flags_of(static_cast<std::uint32_t>(header.kind))) != 0) {
     return Malformed::flags;
@@ -111,7 +112,8 @@ Malformed check_fields(const Header& header) {
   return is_of_chunk ? Malformed::reserved : Malformed::none;
 }
 
-// Bits of the two sets of a partial sum for elements that the chunk does not have.
+// In the two sets of a partial sum, bits must be 0 for elements that the chunk does not have
+//
 Malformed check_special_sets(const Packet& packet) {
   const std::uint32_t elements = packet.header.signature.elements;
   if (packet.specials == nullptr || elements % 64 == 0) return Malformed::none;
@@ -124,7 +126,7 @@ Malformed check_special_sets(const Packet& packet) {
   return Malformed::none;
 }
 
-// What lengths alone do not show.
+// Checks what lengths alone do not show.
 Malformed check_body(const Packet& packet) {
   const Header& header = packet.header;
   if (header.kind == Kind::abort || header.kind == Kind::aborted) {
@@ -138,7 +140,7 @@ Malformed check_body(const Packet& packet) {
   return codes != Malformed::none ? codes : check_special_sets(packet);
 }
 
-// Only sums of block formats are realigned, and only those and exact sums travel unrounded.
+// Only sums of block formats are realigned, and only they and exact sums travel unrounded.
 bool has_layout_for(Kind kind, ElementLayout layout) {
   switch (kind) {
     case Kind::partial: return layout.has_partial_sums();
@@ -150,7 +152,7 @@ bool has_layout_for(Kind kind, ElementLayout layout) {
 
 }  // namespace
 
-// Whether elements of this format can be reduced in this way at all.
+// Returns whether elements of this format can be reduced in this way at all.
 bool is_known_format(const ChunkSignature& signature) {
   const bool codes_known = (signature.format & 0xF) < INFOLD_FORMAT_COUNT &&
                            (signature.format >> 4) < INFOLD_DTYPE_COUNT &&
@@ -175,7 +177,8 @@ Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_
   return any != std::byte{} ? Malformed::codes : Malformed::none;
 }
 
-// Sums of block formats and of native are encoded anew, even of one contribution.
+// Block formats and native do not count, because the root encodes their sums again even if there is
+// only one contribution.
 bool may_be_brief(const Header& header) {
   return header.kind == Kind::result && (header.flags & ~INFOLD_FLAG_TAGGED) == 0 &&
          header.signature.collective() == Collective::broadcast &&
@@ -227,7 +230,7 @@ std::optional<std::uint16_t> named_job(std::span<const std::byte> datagram) {
   return infold_from_be16(job);
 }
 
-// Into the datagram itself, field by field, for the reason that unpack() gives.
+// Writes into the datagram itself, field by field, for the reason given at unpack().
 void write_header(const Header& header, std::span<std::byte> out) {
   const auto put = [out](std::size_t at, auto field) {
     std::memcpy(out.data() + at, &field, sizeof(field));
@@ -270,7 +273,7 @@ void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t block
     if (layout.wide_exponents()) {
       infold_be16 code;
       std::memcpy(&code, wire + block * sizeof(code), sizeof(code));
-      // A sender of the same host may change it after the check.
+      // A sender on the same host may change the code after the check.
       codes[block] = std::min(infold_from_be16(code), largest);
     } else {
       codes[block] = static_cast<std::uint16_t>(wire[block]);

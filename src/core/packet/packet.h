@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams, checked once. parse() turns bytes from anywhere into a view whose every length has
-// been compared with the datagram's; nothing else in infold reads raw bytes of a peer. write_*()
-// is its inverse. Views borrow the datagram.
+// Datagrams that are checked once. parse() turns bytes from any sender into a view, and compares
+// every length with the datagram's length. Nothing else in infold reads raw bytes of a packet. The
+// write functions do the reverse. Views borrow the datagram.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +30,10 @@ enum class Kind : std::uint8_t {
   aborted = INFOLD_KIND_ABORTED,
 };
 
-// Towards the workers.
+// Returns whether packets of this kind travel towards the workers.
 constexpr bool travels_down(Kind kind) { return kind >= Kind::result; }
 
-// What all packets of one chunk must agree about: bytes 16 to 23 of the header.
+// The fields on which all packets of a chunk must agree: bytes 16 to 23 of the header.
 struct ChunkSignature {
   std::uint16_t elements = 0;
   std::uint8_t format = 0;
@@ -57,10 +57,11 @@ struct ChunkSignature {
   Collective collective() const { return static_cast<Collective>(operation >> 4); }
 };
 
-// Whether there is such a format, data type, reduction and collective, and these go together.
+// Returns whether the format, data type, reduction and collective exist and go together.
 bool is_known_format(const ChunkSignature& signature);
 
-// Who has added to a chunk. Sums wrap; equal sets give equal digests.
+// The ranks that have contributed to a chunk. Sums wrap, and equal sets of ranks give equal digests
+//
 struct Contributors {
   std::uint16_t count = 0;
   std::uint16_t weight = 0;
@@ -75,7 +76,7 @@ struct Contributors {
   }
 };
 
-// A rank's share of a digest.
+// Returns a rank's part of a digest.
 constexpr std::uint32_t rank_digest(std::uint16_t rank) {
   std::uint32_t hash = (rank + 1U) * INFOLD_SHAPE_ROOT_FACTOR;
   hash = (hash ^ (hash >> 16)) * 0x85EBCA6BU;
@@ -97,19 +98,20 @@ struct Header {
 
 struct Packet {
   Header header;
-  // Each points into the datagram, and is null where the kind has no such part.
+  // Each pointer points into the datagram, and is null if the kind has no such part.
   const std::byte* exponents = nullptr;
   const std::byte* elements = nullptr;
-  const std::byte* specials = nullptr;  // of a partial sum: the two bit sets
-  std::span<const std::byte> body;      // all that follows the header and the tag
-  // Which blocks the above are of, side by side; null: all. Set by SparseReader.
+  const std::byte* specials = nullptr;  // in a partial sum: the two bit sets
+  std::span<const std::byte> body;      // everything after the header and the tag
+  // The blocks whose exponents and elements lie side by side above; null: all. SparseReader sets
+  // it.
   const BlockSet* present = nullptr;
-  bool is_bundled = false;   // came with contributions to other chunks
-  bool in_quarters = false;  // quarters of blocks were left out; what is here has their zeros
-  bool is_brief = false;     // a RESULT without the elements that its receiver has sent
+  bool is_bundled = false;   // the packet also has contributions to other chunks
+  bool in_quarters = false;  // quarters were left out; the elements contain their zeros
+  bool is_brief = false;     // a RESULT without the elements, which its receiver has sent
 
   bool has_specials() const { return (header.flags & INFOLD_FLAG_SPECIALS) != 0; }
-  // Leaves out zeros, of one or several chunks: see sparse_body.h.
+  // Whether the packet leaves out zeros, in one or several chunks; see sparse_body.h.
   bool is_sparse() const { return (header.flags & INFOLD_FLAG_SPARSE) != 0; }
 };
 
@@ -119,45 +121,45 @@ enum class Malformed : std::uint8_t {
   truncated,     // shorter than a header, or than the header says
   oversized,     // longer than the header says
   magic,         // not infold's
-  version,       // of a protocol this build does not speak
+  version,       // a protocol version that this build does not know
   kind,          // no such kind
-  format,        // no such element format, data type, reduction or collective, or not together
+  format,        // an unknown format, type, reduction or collective, or a wrong combination
   elements,      // more elements than any chunk has
-  contributors,  // a contribution of nobody, or nothing from somebody
-  flags,         // that packets of this kind do not have
+  contributors,  // a contribution without contributors, or contributors without a contribution
+  flags,         // flags that packets of this kind do not have
   reserved,      // padding, or a field that this kind leaves empty, is not 0
   codes,         // an exponent code that does not exist
   abort,         // a reason that does not exist
   exact,         // an exact sum whose parts, rows or pairs do not exist
-  sparse,        // zeros left out where they say something, or of blocks that are not there
+  sparse,        // zeros left out where that is not allowed, or blocks that do not exist
 };
 
-// Whether a RESULT has the elements of one contribution, as they came. The rank that sent them can
-// do without them.
+// Returns whether a RESULT has the unchanged elements of one contribution. The rank that sent them
+// does not need them back.
 bool may_be_brief(const Header& header);
 
-// Length and field checks only; whether the packet fits a job is the receiver's question.
+// Checks only lengths and fields. The receiver checks whether the packet fits its job.
 Malformed parse(std::span<const std::byte> datagram, Packet& packet);
 
-// The job that a datagram names, whatever else is wrong with it: what is malformed counts there.
-// Nothing without a whole header.
+// Returns the job that a datagram names, whatever else is wrong with it, so that the job can count
+// malformed datagrams. Returns nothing if the header is incomplete.
 std::optional<std::uint16_t> named_job(std::span<const std::byte> datagram);
 
 // Writes 32 bytes. Requires: out.size() >= INFOLD_HEADER_BYTES.
 void write_header(const Header& header, std::span<std::byte> out);
 
-// Exponent codes to and from the wire, for `blocks` blocks; u8, or big-endian u16 for f64.
+// Write and read the exponent codes of `blocks` blocks: u8, or big-endian u16 for f64.
 void write_codes(ElementLayout layout, const std::uint16_t* codes, std::uint32_t blocks,
                  std::byte* out);
 void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t blocks,
                 std::uint16_t* codes);
 
-// Whether `count` codes side by side exist, and the bytes behind them up to a multiple of `unit`
-// are 0.
+// Checks that `count` adjacent codes exist, and that the bytes after them up to a multiple of
+// `unit` are 0.
 Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_t count,
                       std::uint32_t unit);
 
-// Bytes of a datagram of this kind, untagged.
+// Returns the bytes of a datagram of this kind without a tag.
 std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements, bool specials);
 
 struct RankRange {
@@ -169,7 +171,7 @@ struct RankRange {
 constexpr bool contains(RankRange range, std::uint32_t rank) {
   return rank >= range.first && rank < std::uint32_t{range.first} + range.count;
 }
-// The first range that the rank is in, or null.
+// Returns the first range that contains the rank, or null.
 const RankRange* find_range(std::span<const RankRange> ranges, std::uint32_t rank);
 
 // A bounded list of ranks, as ranges in rising order.
@@ -178,8 +180,8 @@ struct RankRanges {
   std::uint32_t count = 0;
 
   bool contains(std::uint16_t rank) const;
-  // Joins the range to the last one where they touch; drops it when the list is full, so that a
-  // list names at least its first ranks truthfully.
+  // Joins the range to the last one if they touch. If the list is full, drops the range, so that
+  // the list still names the first missing ranks correctly.
   void append(RankRange next);
 };
 
@@ -200,27 +202,27 @@ struct Abort {
   ChunkSignature other_signature;
 };
 
-// The bodies of PENDING, in either form, and ABORT/ABORTED. An abort of another length or with an
-// unknown reason is nothing.
+// The forms in which the body of PENDING names the missing ranks.
 enum class PendingForm : std::uint8_t {
   ranges,
   bits,
-  either,  // ranges, or bits where ranges would not hold all that are missing
+  either,  // ranges, or bits if ranges cannot hold all missing ranks
 };
-// The form that a body takes. The missing ranks are in rising order.
+// Returns the form that a body takes. The missing ranks are in rising order.
 PendingForm form_of(PendingForm form, std::span<const RankRange> missing);
 // Requires: not `either`.
 std::size_t write_missing(std::span<const RankRange> missing, PendingForm form, std::uint32_t world,
                           std::byte* out);
-// Those of the first ranges; nothing if a rank beyond the world is among them.
+// Reads the ranks of the first ranges. Returns nothing if a range is empty or names a rank beyond
+// the world.
 std::optional<RankRanges> read_missing(const Packet& packet, std::uint32_t world);
 enum class Presence : std::uint8_t { there, missing, not_said };
-// Whether the aggregator has the rank's contribution. A full list of ranges ends before later
-// ranks.
+// Returns whether the aggregator has the rank's contribution. A full list of ranges does not say
+// anything about later ranks.
 Presence presence_in(const Packet& packet, std::uint16_t rank);
 void write_abort(const Abort& abort, std::byte* out);
 std::optional<Abort> read_abort(std::span<const std::byte> body);
-// Whether an abort names ranks of the job alone, or one of its sites.
+// Returns whether an abort names only ranks of the job, or one of its sites.
 bool names_members(const Abort& abort, std::uint32_t world);
 
 }  // namespace infold::core

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A quarter is 8 to 64 bytes. Its length is a constant to each loop here, so that a quarter is a
-// few loads and stores instead of a call.
+// A quarter has 8 to 128 bytes. Its length is a constant in each loop here, so that copying a
+// quarter is a few loads and stores instead of a call.
 #include "core/packet/quarters.h"
 
 #include <algorithm>
@@ -26,19 +26,18 @@ std::uint32_t code_bytes(ElementLayout layout) {
 
 std::uint32_t bits_bytes(std::uint32_t blocks) { return (blocks + 1) / 2; }
 
-// Bits and codes, padded together so that elements stay aligned.
+// Returns the bytes of bits and codes, padded together so that elements stay aligned.
 std::uint32_t head_bytes(ElementLayout layout, std::uint32_t blocks) {
   return (bits_bytes(blocks) + blocks * code_bytes(layout) + 3) & ~3U;
 }
 
-// Bytes of the elements of one of a chunk's blocks.
+// Returns the bytes of the elements of one of a chunk's blocks.
 std::uint32_t block_bytes(ElementLayout layout, std::uint32_t chunk_elements, std::uint32_t block) {
   const std::uint32_t left = chunk_elements - (block << layout.block_shift());
   return std::min(left, layout.block_elements()) * layout.element_bytes();
 }
 
-// Calls visit(block, bytes of its elements) for each of a chunk's blocks that are in a set, in
-// order.
+// Calls visit(block, bytes of its elements) for each of a chunk's blocks in the set, in order.
 template <typename Visit>
 void for_each_block(const BlockSet& blocks, ElementLayout layout, std::uint32_t chunk_elements,
                     Visit&& visit) {
@@ -87,12 +86,12 @@ std::uint8_t bits_of(const std::byte* block, std::uint32_t bytes) {
   return static_cast<std::uint8_t>(bits);
 }
 
-// Bits among four; there is no instruction for it on every processor.
+// Counts the set bits among four, because not every processor has an instruction for that.
 constexpr std::uint32_t count_of(std::uint32_t bits) {
   return static_cast<std::uint32_t>(std::uint64_t{0x4332'3221'3221'2110} >> 4 * bits & 15);
 }
 
-// Of a block whose last quarter may be short, or not there.
+// Returns the bytes of the kept quarters of a block, whose last quarter may be short or missing.
 std::uint32_t kept_bytes(std::uint32_t bits, std::uint32_t quarter, std::uint32_t block) {
   std::uint32_t bytes = count_of(bits) * quarter;
   if (block == kQuarters * quarter) return bytes;
@@ -105,8 +104,9 @@ std::uint32_t all_bits(std::uint32_t quarter, std::uint32_t block) {
   return (1U << (block + quarter - 1) / quarter) - 1;
 }
 
-// Whether each quarter of what lies here begins with something other than zeros, as those of dense
-// tensors do, whose sums shall not take longer because of others. Others are looked at closely.
+// Returns whether every quarter begins with a nonzero word. This quick test succeeds for dense
+// tensors, so that their sums are not slowed down. If it fails, look_closely() examines the
+// quarters.
 template <std::uint32_t kBytes>
 bool begins_with_something(const std::byte* at, std::size_t bytes) {
   if (bytes % kBytes != 0) return false;
@@ -118,8 +118,9 @@ bool begins_with_something(const std::byte* at, std::size_t bytes) {
   return true;
 }
 
-// Which quarters are kept is as good as random: no branch foretells it. Hence all are copied, each
-// over the one before if that is not kept, as long as there is room before `end`.
+// Processors cannot predict which quarters are kept, so this avoids branches. As long as there is
+// room before `end`, it copies every quarter, and the next one overwrites a quarter that is not
+// kept.
 template <std::uint32_t kBytes>
 std::byte* pack_block(const std::byte* block, std::uint32_t bits, std::uint32_t bytes,
                       std::byte* to, const std::byte* end) {
@@ -137,7 +138,7 @@ std::byte* pack_block(const std::byte* block, std::uint32_t bits, std::uint32_t 
   return to;
 }
 
-// Likewise: what is left out is copied from zeros.
+// Avoids branches in the same way: it copies zeros for quarters that were left out.
 template <std::uint32_t kBytes>
 const std::byte* spread_block(const std::byte* from, std::uint32_t bits, std::uint32_t bytes,
                               std::byte* to) {

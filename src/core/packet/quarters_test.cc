@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is written in quarters reads as it was, and what cannot have been written is refused.
+// Chunks that are written in quarters are read back unchanged, and bodies that cannot have been
+// written so are refused.
 #include "core/packet/quarters.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -23,7 +25,7 @@ constexpr ElementLayout kLayouts[] = {
     {WireFormat::i32, DataType::i32},   {WireFormat::i64, DataType::i64},
     {WireFormat::i64, DataType::f64}};
 
-// Some blocks of a chunk side by side, with something in some of their quarters.
+// Some blocks of a chunk side by side, in which some quarters are not zeros.
 struct Chunk {
   Chunk(ElementLayout chunk_layout, std::uint32_t chunk_elements, base::Prng& prng)
       : layout(chunk_layout), elements(chunk_elements) {
@@ -39,7 +41,7 @@ struct Chunk {
       bool is_kept = false;
       for (std::uint32_t at = 0; at < size; at += quarter) {
         if (!prng.chance(quarter_share)) continue;
-        // One byte anywhere in it.
+        // Sets one byte anywhere in the quarter.
         const std::uint32_t bytes = std::min(quarter, size - at) * layout.element_bytes();
         values[at * layout.element_bytes() + prng.below(bytes)] = std::byte{0x80};
         kept_elements += bytes / layout.element_bytes();
@@ -130,7 +132,7 @@ TEST(Quarters, AreRefusedWhereTheyEndTooEarly) {
   }
 }
 
-// Blocks 0 and 2 of three, the last of which has 12 elements, hence two quarters.
+// The body has blocks 0 and 2 of three. The last block has 12 elements, hence two quarters.
 class RefusedQuarters : public testing::Test {
  protected:
   static constexpr ElementLayout kLayout = {WireFormat::i8, DataType::i8};

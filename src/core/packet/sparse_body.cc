@@ -21,8 +21,8 @@ void write_head(std::uint32_t chunks, infold_grain grain, std::byte* body) {
   std::memcpy(body, &head, sizeof(head));
 }
 
-// What is absent is zero, which changes no sum. Specials are marked for a packet as a whole, so
-// that chunks with and without them would say the same.
+// Absent elements are zero, which does not change a sum. Specials are not allowed, because the flag
+// marks a whole packet, and would also mark chunks without specials.
 bool may_be_sparse(const Header& header) {
   const Reduction reduction = header.signature.reduction();
   const bool has_sum = header.kind == Kind::add || header.kind == Kind::result;
@@ -63,7 +63,7 @@ Malformed check_quarters(const Packet& packet, std::uint32_t chunks) {
 
 }  // namespace
 
-// A result leaves out quarters or nothing, and has a packet of its own.
+// A sparse result leaves out quarters, and has only one chunk.
 Malformed check_sparse(const Packet& packet) {
   if (!may_be_sparse(packet.header)) return Malformed::sparse;
   if (packet.body.size() < sizeof(infold_sparse)) return Malformed::truncated;
@@ -80,12 +80,12 @@ SparseReader::SparseReader(const Packet& packet) : part_(packet) {
   const ChunkSignature& signature = packet.header.signature;
   const std::uint32_t blocks = signature.layout().block_count(signature.elements);
   const infold_sparse head = read_head(packet);
-  std::atomic_signal_fence(std::memory_order_seq_cst);  // read once, and not again further down
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the head must be read only once
   chunks_ = std::clamp<std::uint32_t>(infold_from_be16(head.chunks), 1, INFOLD_SPARSE_CHUNKS_MAX);
   part_.in_quarters = head.grain == INFOLD_GRAIN_QUARTERS;
   if (!part_.in_quarters && sparse_head_bytes(chunks_, blocks) > packet.body.size()) {
     chunks_ = 1;
-    part_.in_quarters = true;  // whose reader checks each chunk anew
+    part_.in_quarters = true;  // the reader of quarters checks each chunk again
   }
   part_.present = &present_;
   part_.is_bundled = chunks_ > 1;

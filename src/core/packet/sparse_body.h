@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The body of a packet that leaves out zeros, of one or several chunks: whole blocks of them
-// or quarters. How many chunks, which blocks of each, and these blocks' exponents
-// and elements, chunk by chunk.
+// The body of a packet that leaves out zeros in one or several chunks, as whole blocks or
+// as quarters. The body says how many chunks there are and which blocks each of them has,
+// and then has these blocks' exponents and elements, chunk by chunk.
 #pragma once
 
 #include <array>
@@ -15,23 +15,25 @@
 
 namespace infold::core {
 
-// Of a packet with the flag whose header and tag are in order.
+// Checks the body. Requires: the packet has the flag SPARSE, and its header and tag are
+// well-formed.
 Malformed check_sparse(const Packet& packet);
 
-// Bytes before the first chunk's exponents.
+// Returns the bytes before the first chunk's exponents.
 constexpr std::size_t sparse_head_bytes(std::uint32_t chunks, std::uint32_t blocks) {
   return sizeof(infold_sparse) + chunks * BlockSet::wire_bytes(blocks);
 }
 
-// Goes through a checked packet, chunk by chunk. Borrows it. In shared memory, its sender may have
-// changed it since the check. What lies beyond the body then is not read: such chunks have nothing.
+// Goes through a checked packet chunk by chunk, and borrows it. In shared memory the sender may
+// have changed the packet since the check. The reader never reads beyond the body; chunks that
+// would lie there are empty.
 class SparseReader {
  public:
   explicit SparseReader(const Packet& packet);
 
   std::uint32_t chunks() const { return chunks_; }
-  // The next chunk's contribution, as if it had come alone; valid until the next call.
-  // Requires: called at most chunks() times.
+  // Returns the next chunk's contribution, like a packet that has only this chunk. It is valid
+  // until the next call. Requires: called at most chunks() times.
   const Packet& next();
 
  private:
@@ -47,14 +49,15 @@ class SparseReader {
   std::array<std::byte, INFOLD_PAYLOAD_BYTES_MAX> spread_;  // blocks that came in quarters
 };
 
-// A result's exponents and elements as if it had come whole. Requires: a checked one that is
-// sparse.
+// Writes the exponents and elements of a sparse result, including its zeros. Requires:
+// check_sparse() found nothing.
 void spread_result(const Packet& packet, std::byte* exponents, std::byte* elements);
 
-// Writes a body of whole blocks: one chunk after the other, as many as were announced.
+// Writes a body of whole blocks, one chunk after the other. The caller must write as many chunks as
+// it announced.
 class SparseWriter {
  public:
-  // `body` has room for all that will be written.
+  // Requires: `body` has room for everything that will be written.
   SparseWriter(std::byte* body, ElementLayout layout, std::uint32_t chunk_elements,
                std::uint32_t chunks);
 
@@ -74,12 +77,12 @@ class SparseWriter {
   std::uint32_t chunk_elements_;
 };
 
-// Writes a body of quarters, as many chunks as there is room for.
+// Writes a body of quarters, with as many chunks as there is room for.
 class QuartersWriter {
  public:
   explicit QuartersWriter(std::span<std::byte> body) : body_(body) {}
 
-  // Returns whether the next chunk had room; else nothing is written.
+  // Returns whether there was room for the next chunk; if not, nothing is written.
   bool add(const Quarters& quarters, const BlocksInMemory& source);
   std::uint32_t chunks() const { return chunks_; }
   std::size_t bytes() const { return bytes_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A body that its sender changes between the check and the use, as it can in shared memory.
+// A sender changes a body between the check and the use, as it can in shared memory.
 #include "core/packet/sparse_body.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 constexpr ElementLayout kLayout = {WireFormat::bfp16, DataType::f32};
 constexpr std::uint32_t kElements = 256;
 
-// Three chunks of which every second block is there. Exactly as long as it says, so that a
-// sanitizer sees what is read behind it.
+// Three chunks, each with every second block. The memory is exactly as long as the datagram, so
+// that a sanitizer notices reads beyond it.
 std::vector<std::byte> datagram_of(infold_grain grain) {
   Header header;
   header.kind = Kind::add;
@@ -52,7 +52,8 @@ std::vector<std::byte> datagram_of(infold_grain grain) {
   return {datagram.begin(), datagram.end()};
 }
 
-// What lies in the packet, or in the reader; all of it is read, for a sanitizer to see.
+// Reads all bytes of the part, which lie in the packet or in the reader, so that a sanitizer can
+// check them.
 std::uint64_t sum_of(const Packet& part) {
   std::uint64_t sum = 0;
   const ChunkSignature& signature = part.header.signature;
@@ -75,7 +76,7 @@ TEST_P(ChangedBody, IsNotReadBeyondItsEnd) {
     std::vector<std::byte> datagram = datagram_of(GetParam());
     Packet packet;
     ASSERT_EQ(parse(datagram, packet), Malformed::none);
-    // Now and then all of it, else a few bytes, most of them in front.
+    // Changes the whole body now and then, and otherwise a few bytes, mostly near its start.
     const std::span<std::byte> body = std::span(datagram).subspan(INFOLD_HEADER_BYTES);
     const std::uint64_t changes = run % 10 == 0 ? body.size() : 1 + prng.below(4);
     for (std::uint64_t i = 0; i < changes; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The blocks of a contribution that its packet has, as stretches of neighbours. Pure.
+// The blocks that a contribution's packet has, as stretches of adjacent blocks.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Joins the workers of one rank, each of which drives some of the job's sites
-// (WorkerOptions::drives). All get the same transfers in the same order, so an id names one
-// transfer at all of them. A transfer is done when it is done at each worker that takes part in it.
-// A later one that is sent `after` it may go then, at all workers (Worker::release). Pure. Not
-// thread-safe.
+// (WorkerOptions::drives). All workers get the same transfers in the same order, so an id names the
+// same transfer at all of them. A transfer is done when it is done at each worker that takes part
+// in it. A later transfer that is sent `after` it may then go at all workers (Worker::release).
+// This class is pure and not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -25,17 +25,18 @@ class JointTransfers {
     bool is_awaited = false;  // a later transfer waits for its release
   };
 
-  // `transfers_max`: of each worker. A transfer in flight is in flight at one of them.
+  // `transfers_max` is the limit of each worker. A transfer in flight is in flight at one or more
+  // of them.
   JointTransfers(std::size_t workers, std::uint32_t transfers_max) {
     entries_.reserve(workers * transfers_max);
   }
 
-  // What a request should say of `after`: nothing where that transfer is done everywhere.
+  // Returns the `after` that a request should have: none if that transfer is done everywhere.
   TransferId still_awaited(TransferId after) {
     return find(after) == entries_.end() ? TransferId::none : after;
   }
 
-  // All workers have taken the transfer, and so many take part in it. Ids rise.
+  // Adds a transfer that all workers have accepted, of which `takers` take part in it. Ids rise.
   void add(TransferId id, TransferId after, std::uint32_t takers) {
     CHECK_THAT(takers, >, 0U);
     CHECK(entries_.empty() || entries_.back().id < id);
@@ -43,7 +44,7 @@ class JointTransfers {
     entries_.push_back({.id = id, .left = takers});
   }
 
-  // A worker's event. Returns the rank's, if no other worker has to say more.
+  // Takes a worker's event. Returns the rank's event if this was the last worker of the transfer.
   std::optional<Ended> take(const Event& event) {
     const auto entry = find(event.id);
     CHECK(entry != entries_.end());
@@ -61,7 +62,7 @@ class JointTransfers {
  private:
   struct Entry {
     TransferId id = TransferId::none;
-    std::uint32_t left = 0;  // workers
+    std::uint32_t left = 0;  // workers that are not done
     std::uint16_t ranks_summed = 0;
     bool failed = false;
     bool is_awaited = false;
@@ -75,7 +76,7 @@ class JointTransfers {
   }
 
   std::vector<Entry> entries_;      // in flight, in the order of ids
-  std::optional<Failure> failure_;  // the first; it ends the job at all workers
+  std::optional<Failure> failure_;  // the first failure; it ends the job at all workers
 };
 
 }  // namespace infold::core

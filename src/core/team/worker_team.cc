@@ -23,7 +23,8 @@ WorkerTeam::WorkerTeam(const WorkerOptions& options, std::span<const SiteSet> sh
   if (workers_.size() > 1) joint_.emplace(workers_.size(), options.transfers_max);
 }
 
-// All workers have room, or none takes the transfer. So an id is of one transfer at all.
+// No worker takes the transfer unless all have room, so that an id names the same transfer at all
+// of them.
 base::Result<TransferId> WorkerTeam::submit(base::Instant now, const TransferRequest& request) {
   if (!joint_) return workers_.front().submit(now, request);
   const bool has_room = std::all_of(workers_.begin(), workers_.end(),
@@ -58,7 +59,7 @@ void WorkerTeam::leave(base::Instant now) {
   is_over_ = true;
 }
 
-// The first worker whose job has ended says why to the others.
+// Tells all workers why the job has ended at the first one.
 void WorkerTeam::spread_end(base::Instant now) {
   if (is_over_) return;
   const auto first = std::find_if(workers_.begin(), workers_.end(),

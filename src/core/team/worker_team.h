@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers of a rank on one thread, used as one worker: in the simulator and in the exhaustive
-// search. Ranks with sockets run each of their workers on a thread (rank/drivers/in_flight.h).
+// The workers of a rank on one thread, which the simulator and the exhaustive search use like one
+// worker. Ranks with sockets run each of their workers on its own thread
+// (rank/drivers/in_flight.h).
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ namespace infold::core {
 
 class WorkerTeam {
  public:
-  // A worker for each share of the sites. Together they have all sites, and none twice.
+  // Makes a worker for each share of the sites. Requires: each site is in exactly one share.
   WorkerTeam(const WorkerOptions& options, std::span<const SiteSet> shares);
 
-  // As Worker has them.
+  // These functions do what the functions of Worker with these names do.
   base::Result<TransferId> submit(base::Instant now, const TransferRequest& request);
   void set_size(TransferId id, std::uint64_t elements, const std::uint32_t* present = nullptr);
   void cancel(base::Instant now);
@@ -41,8 +42,8 @@ class WorkerTeam {
 
   std::vector<Worker> workers_;
   std::vector<SiteSet> shares_;
-  std::optional<JointTransfers> joint_;  // of several workers
-  std::size_t next_ = 0;                 // whose turn it is to send first
+  std::optional<JointTransfers> joint_;  // only if there are several workers
+  std::size_t next_ = 0;                 // the worker whose turn it is to send first
   bool is_over_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several workers of a rank, each with some of the sites, do what one worker with all of them does.
+// Several workers of a rank, each with some of the sites, do what one worker with all sites does.
 #include "core/team/worker_team.h"
 
 #include <array>
@@ -20,7 +20,7 @@ using testing::sum_of;
 
 constexpr std::size_t kSites = 4;
 
-// The only rank of its job, whose packets take no time.
+// The only rank of its job. Its packets take no time.
 class LoneTeam {
  public:
   explicit LoneTeam(std::vector<SiteSet> shares) : team_(options(), shares) {
@@ -123,7 +123,7 @@ TEST(WorkerTeam, SumsEveryChunkOnce) {
   EXPECT_EQ(sent, std::vector<std::uint64_t>(kShares.size(), sent.front()));
 }
 
-// The workers that have no chunk of the first tensor wait for it, too.
+// Workers that have no chunk of the first tensor wait for it as well.
 TEST(WorkerTeam, OneThatFollowsWaitsForAllOfTheOther) {
   for (const auto& shares : kShares) {
     LoneTeam rank(shares);
@@ -172,7 +172,7 @@ TEST(WorkerTeam, SizesThatComeLaterReachAllWorkers) {
   }
 }
 
-// No id is lost between workers, of which some have room and some have none.
+// Ids stay the same at all workers, even if only some workers have room.
 TEST(WorkerTeam, NoWorkerTakesWhatOneHasNoRoomFor) {
   for (const auto& shares : kShares) {
     LoneTeam rank(shares);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A moment, some milliseconds every two seconds, in which a worker keeps a single chunk in flight
-// to a site. All workers, of all jobs, have their lulls at the same time of the wall clock, so that
-// queues run empty and each sees what the path itself takes. Without it a job that comes while
-// another queues takes that queue for the path, and keeps the larger share of a link for good.
-// Where clocks differ each sees the queues of the others, and they are even all the same.
+// A lull is a few milliseconds every two seconds in which a worker keeps only one chunk in flight
+// to a site. All workers of all jobs have their lulls at the same time of the wall clock, so that
+// queues run empty and each worker measures the path itself. Without lulls, a job that starts while
+// another job queues would mistake that queue for the path, and keep the larger share of a link for
+// good. If clocks differ, all jobs see the queues of the others, and their shares are still even.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +17,14 @@ namespace infold::core {
 
 class Lull {
  public:
-  // Queues of hosts and links empty in this, and clocks that are set over the network agree to a
-  // fraction of it.
+  // The queues of hosts and links empty in this time. Clocks that are set over the network differ
+  // only by a fraction of it.
   static constexpr base::Duration kLeast = base::milliseconds(8);
-  // Of a sender that has much to send it takes 0.4 % then.
+  // With this period, lulls cost a busy sender 0.4 % of its time.
   static constexpr base::Duration kPeriod = base::seconds(2);
 
-  // Requires: `now` never goes back. `wall_clock_offset` is the wall clock's time less `now`'s.
+  // Returns whether a lull is going on. Requires: `now` never goes back. `wall_clock_offset` is the
+  // wall clock's time minus `now`.
   bool covers(base::Instant now, base::Duration wall_clock_offset, RoundTrip& path) {
     if (!next_) return plan_next(now, wall_clock_offset, path);
     if (now < *next_) return false;
@@ -33,14 +34,15 @@ class Lull {
     return plan_next(now, wall_clock_offset, path);
   }
 
-  // Of a chunk that was alone in flight.
+  // Takes the round-trip time of a chunk that was alone in flight.
   void on_sample(base::Duration sample) { shortest_.add(sample); }
 
  private:
-  // Of the time, where round trips are long: then every second one is left out, or more.
+  // A lull takes at most 1 / kShareMax of the time. If round trips are long, the period is doubled,
+  // once or several times.
   static constexpr std::int64_t kShareMax = 64;
 
-  // What is in flight comes back in one round trip, and a chunk alone in another, at most.
+  // The chunks in flight come back within one round trip, and a chunk alone within another.
   static base::Duration length(const RoundTrip& path) { return std::max(kLeast, path.mean() * 2); }
 
   void begin(base::Instant now, const RoundTrip& path) {
@@ -49,7 +51,7 @@ class Lull {
     until_ = now + length(path);
   }
 
-  // No lull before the first one is due, and none now.
+  // Sets the time of the next lull and returns false, because there is no lull now.
   bool plan_next(base::Instant now, base::Duration wall_clock_offset, const RoundTrip& path) {
     base::Duration period = kPeriod;
     while (length(path) * kShareMax > period) period = period * 2;

@@ -13,7 +13,7 @@ using base::seconds;
 
 constexpr Instant kOrigin = {};
 
-// How long the lull from `begin` on lasts, in steps of a tenth of a millisecond.
+// Measures the lull that begins at `begin`, in steps of a tenth of a millisecond.
 Duration length_of(Lull& lull, Instant begin, Duration offset, RoundTrip& path) {
   constexpr Duration kStep = base::microseconds(100);
   Duration length;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Round-trip estimation for one site: smoothed mean and deviation for time-outs (after RFC 6298),
-// and the least time ever needed, which is the path without queues. Knows nothing of packets.
+// Estimates the round-trip time to one site: its smoothed mean and deviation for timeouts (after
+// RFC 6298), and the shortest time ever seen, which is that of the path without queues.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace infold::core {
 
 class RoundTrip {
  public:
-  // Long enough for any path before it is known, short enough that a first loss is not felt.
+  // Long enough for any path that is not known yet, and short enough that a first loss is not felt.
   static constexpr base::Duration kInitialTimeout = base::milliseconds(10);
-  // Below the scheduling noise of any host, resending sooner only adds load.
+  // A shorter timeout would only add load, because the scheduling of any host causes such delays.
   static constexpr base::Duration kTimeoutMin = base::microseconds(200);
   static constexpr base::Duration kTimeoutMax = base::seconds(1);
 
@@ -31,7 +31,7 @@ class RoundTrip {
     mean_ = mean_ + error / 8;
   }
 
-  // What it takes without queues, measured anew: the path may have become longer.
+  // Sets the time without queues to a new measurement, because the path may have become longer.
   void restart_least(base::Duration sample) { least_ = sample; }
 
   bool known() const { return known_; }
@@ -39,7 +39,7 @@ class RoundTrip {
   base::Duration deviation() const { return deviation_; }
   base::Duration least() const { return least_; }
 
-  // After this a worker asks, which is cheap; sending again comes at twice this.
+  // After this time a worker sends a query, which is cheap. It retransmits after twice this time.
   base::Duration timeout() const {
     if (!known_) return kInitialTimeout;
     return std::clamp(mean_ + std::max(mean_ / 2, deviation_ * 4), kTimeoutMin, kTimeoutMax);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shortest of the durations seen so far, if any were.
+// The shortest duration seen so far, if there was any.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker remembers of each slot, and lists of slots threaded through it, so that moving
-// one is a few stores and a list needs no memory of its own.
+// The state that a worker keeps for each slot, and linked lists of slots. The links are part of the
+// slots, so that moving a slot takes a few stores and a list needs no memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,30 @@ constexpr std::uint16_t kNoSlot = 0xFFFF;
 struct WorkerSlot {
   enum class State : std::uint8_t { idle, waiting, resending };
   State state = State::idle;
-  // An aggregator said that it has our contribution, so whatever is missing was not lost by us.
+  // An aggregator said that it has our contribution, so something else is missing.
   bool confirmed = false;
-  // The window has heard that this chunk was lost on its way.
+  // The window has been told that this chunk was lost.
   bool loss_noted = false;
-  // The next repeat asks how things stand, instead of sending the elements again.
+  // The next repeat is a query instead of a retransmission.
   bool asks = false;
-  // Asked about because a later chunk came back first: the answer may have been on its way already.
+  // The worker asked about this chunk because a later one came back first, so the answer may have
+  // been on its way already.
   bool overtaken = false;
-  // This chunk is sent a second time, no finer than the floors that were asked for.
+  // This chunk is sent a second time, with codes not below the floors of a REALIGN.
   bool realigned = false;
-  // Sent before anything came back since the flow was idle: the wait includes late peers.
+  // This chunk was sent after the flow was idle and before anything came back, so its wait includes
+  // late workers.
   bool opened_burst = false;
-  // Sent in a lull, with nothing else in flight.
+  // This chunk was sent in a lull, with nothing else in flight.
   bool alone = false;
   std::uint16_t sends = 0;
-  // Sends since an aggregator last said that it lacks our contribution. More than one: a result may
-  // answer any of them.
+  // Sends since an aggregator last said that it lacks our contribution. If there is more than one,
+  // a result may answer any of them.
   std::uint16_t tries = 0;
   std::uint16_t previous = kNoSlot;
   std::uint16_t next = kNoSlot;
-  std::uint32_t round = 0;     // of the chunk in flight, or the last one that came back
-  std::uint64_t transfer = 0;  // its place in the stream's order
+  std::uint32_t round = 0;     // of the chunk in flight, or of the last one that came back
+  std::uint64_t transfer = 0;  // the place of its transfer in the stream's order
   std::uint64_t chunk = 0;     // within the transfer
   base::Instant sent_at;
 };
@@ -70,7 +72,7 @@ class SlotList {
 
   void clear() { head_ = tail_ = kNoSlot; }
 
-  // All of them are in this state, and know their neighbours. Returns how many there are.
+  // Checks that all slots of the list are in this state and linked correctly. Returns their number.
   std::size_t assert_linked(std::span<const WorkerSlot> slots, WorkerSlot::State state) const {
     std::size_t count = 0;
     std::uint16_t previous = kNoSlot;

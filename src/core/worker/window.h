@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many chunks one stream keeps in flight to one site. Doubles until a queue builds, then aims
-// at a queue: half of the path's own round trip, or a millisecond, and the more the smaller the
-// window is. That is enough to fill the path also while some chunks wait for a repeat, and too
-// little to stand in its queues. Judged once per round trip by the round's shortest sample, which a
-// late peer or a busy host inflates least. Random loss alone does not shrink it; loss of more than
-// a tenth, on our own path, does.
+// The congestion window: how many chunks one stream keeps in flight to one site. It doubles until a
+// queue builds, and then aims at a short queue of half the path's own round trip, or a millisecond.
+// A smaller window aims at a longer queue. Such a queue keeps the path full even while some chunks
+// wait for a retransmission, without long delays. The window is adjusted once per round trip by the
+// round's shortest sample, which late workers and busy hosts inflate least. Random loss alone does
+// not shrink the window, but a loss of more than a tenth on our own path does.
 //
-// Flows that share a link see one queue. The larger window aims at less of it and shrinks while the
-// smaller one grows, until both have the ratio of their even_chunks. Jobs thus get equal shares,
-// and sites of one job get shares by weight: all of them are done at the same time.
+// Flows that share a link see the same queue. The larger window aims at a shorter queue, so it
+// shrinks while the smaller one grows, until both have the ratio of their even_chunks. Jobs thus
+// get equal shares, and the sites of a job get shares by weight, so that they finish at the same
+// time.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +23,14 @@ namespace infold::core {
 
 class Window {
  public:
-  // The first burst of a job: what every path and receive buffer in use today absorbs.
+  // The first burst of a job, which every path and receive buffer in use today can absorb.
   static constexpr std::uint32_t kInitial = 32;
-  // Fewer would turn each loss into a time-out, because nothing could overtake it.
+  // With fewer chunks each loss would cause a timeout, because no later chunk could overtake it.
   static constexpr std::uint32_t kMin = 4;
 
-  // A window of `even_chunks` aims at twice the queue of a very large one. Fewer tell 4 chunks from
-  // 8 less well, more fill the queue of a slow link: a lone job on 100 Mbit/s has some 25 in
-  // flight.
+  // A window of `even_chunks` aims at twice the queue of a very large one. A smaller value cannot
+  // tell a window of 4 from one of 8; a larger one fills the queue of a slow link. A lone job on
+  // 100 Mbit/s has about 25 chunks in flight.
   static constexpr std::uint32_t kEvenChunks = 32;
 
   explicit Window(std::uint32_t most, std::uint32_t even_chunks = kEvenChunks)
@@ -39,15 +40,15 @@ class Window {
         goal_(size_),
         even_chunks_(even_chunks) {}
 
-  // Of small tensors, which are waited for: packets that queue make none of them faster, and cost
-  // hosts and links more than those that come when there is room.
+  // Makes a window for small tensors, which are latency-bound. Queueing more packets does not make
+  // them faster, and costs hosts and links more than sending them when there is room.
   static Window of_small_tensors(std::uint32_t most) {
     Window window(most);
     window.waited_for_ = true;
     return window;
   }
 
-  // One that stays as it is, where there is no path to fill and no queue to spare.
+  // Makes a window that never changes, for places without a path to fill or a queue to avoid.
   static Window fixed(std::uint32_t size) {
     Window window(size);
     window.least_ = window.size_ = window.goal_ = size;
@@ -57,7 +58,7 @@ class Window {
   std::uint32_t size() const { return size_; }
   bool is_full() const { return size_ == most_; }
 
-  // How long a queue it aims at.
+  // Returns the length of the queue that the window aims at.
   base::Duration aim(const RoundTrip& path) const {
     if (waited_for_) return std::max(path.least() / 2, kWakeTime);
     const base::Duration room = std::max(path.least() / 2, kHostTime);
@@ -71,7 +72,7 @@ class Window {
   void on_sample(base::Duration sample) { shortest_.add(sample); }
   void on_loss() { ++losses_; }
 
-  // Call after each result: ends the round when a window's worth has come back.
+  // Call this after each result. It ends the round once a whole window has come back.
   void end_round_if_due(RoundTrip& path) {
     if (results_ < goal_) return;
     if (overflows()) {
@@ -87,21 +88,23 @@ class Window {
   }
 
  private:
-  // What hosts may take to wake up and work off a train of packets: where paths are faster, packets
-  // wait for processors, and a longer train is the cheaper one. (Growing for as long as it pays was
-  // tried instead; on busy hosts the gain of a step drowns in noise.)
+  // The time that hosts may take to wake up and process a train of packets. On faster paths packets
+  // wait for processors, and a longer train is cheaper. (We tried to let the window grow as long as
+  // that helps, but on busy hosts the gain of a step drowns in noise.)
   static constexpr base::Duration kHostTime = base::milliseconds(1);
-  // What a host takes to wake up, where that is all that a queue is for.
+  // The time that a host takes to wake up, if the queue has no other purpose.
   static constexpr base::Duration kWakeTime = base::microseconds(250);
-  // Others make room for a small window within some tens of rounds, if they can.
+  // Other flows make room for a small window within a few tens of rounds, if they can.
   static constexpr std::uint32_t kCrowdedRoundsMax = 64;
   static constexpr std::uint32_t kShareOne = 65536;
   static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
   static constexpr std::uint32_t kStartLossShareMax = kShareOne / 16;
-  // One loss among the few chunks of a small window says nothing; shares are over this many.
+  // Loss shares are averaged over this many results, because one loss among the few chunks of a
+  // small window says nothing.
   static constexpr std::uint32_t kShareResults = 128;
 
-  // A window that doubles overruns a short queue within one round, which must not double again.
+  // While the window doubles, it can overrun a short queue within one round, and must not double
+  // again.
   bool overflows() {
     const std::uint32_t weight = std::min(results_, kShareResults);
     const std::uint32_t share = std::min(losses_, results_) * kShareOne / results_;
@@ -123,7 +126,8 @@ class Window {
     resize(size_ - step);
   }
 
-  // The smallest window queues for long: either others do, or the path has become longer.
+  // Even the smallest window sees a long queue, so either others cause it or the path has become
+  // longer.
   void judge_path(RoundTrip& path) {
     crowded_shortest_.add(*shortest_);
     if (++crowded_rounds_ < kCrowdedRoundsMax) return;
@@ -146,7 +150,7 @@ class Window {
   std::uint32_t loss_share_ = 0;
   Shortest shortest_;  // of this round
   std::uint32_t crowded_rounds_ = 0;
-  Shortest crowded_shortest_;  // of those rounds
+  Shortest crowded_shortest_;  // of the crowded rounds
 };
 
 }  // namespace infold::core

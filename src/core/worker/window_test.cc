@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The window against a model path: a pipe of fixed rate and delay, where what does not fit the
-// pipe queues.
+// Tests the window on a model path: a pipe of fixed rate and delay. Chunks that do not fit the pipe
+// queue.
 #include "core/worker/window.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using base::milliseconds;
 
 struct Pipe {
   Duration empty;   // round trip without a queue
-  double capacity;  // chunks that fit it without a queue
+  double capacity;  // chunks that fit in it without a queue
 
   Duration round_trip(std::uint32_t in_flight) const {
     const double queued = std::max(0.0, in_flight - capacity);
@@ -72,7 +72,7 @@ TEST(Window, DoublesOnceMoreAtMostWhenAQueueOverflows) {
   Window window(4096);
   RoundTrip path;
   path.add(milliseconds(10));
-  const Pipe pipe = {milliseconds(10), 4096};  // no sample shows a queue: it drops instead
+  const Pipe pipe = {milliseconds(10), 4096};  // no sample shows a queue, because the path drops
   run(window, path, pipe, 3);
   const std::uint32_t before = window.size();
   run(window, path, pipe, 1, 0.08);
@@ -90,7 +90,7 @@ TEST(Window, FollowsAPathThatBecomesLonger) {
   EXPECT_GE(window.size(), 200U) << "took the longer path for a queue";
 }
 
-// Processors, not links: a millisecond of them may stand in line.
+// Packets wait for processors here, not for links, and a millisecond's worth of them may queue.
 TEST(Window, MakesLongTrainsOnAFastPath) {
   Window window(1024);
   RoundTrip path;
@@ -100,7 +100,7 @@ TEST(Window, MakesLongTrainsOnAFastPath) {
   EXPECT_LE(window.size(), 300U);
 }
 
-// Ten microseconds a chunk: what large ones queue for a millisecond, small ones do not.
+// A chunk takes ten microseconds. Large tensors may queue for a millisecond, small ones for less.
 TEST(Window, QueuesLessForSmallTensors) {
   const Pipe pipe = {microseconds(100), 10};
   RoundTrip path;
@@ -114,7 +114,7 @@ TEST(Window, QueuesLessForSmallTensors) {
   EXPECT_GE(large.size(), 100U);
 }
 
-// Two windows in turn, on a link that holds 20 chunks.
+// Runs two windows in turn on a link that holds 20 chunks.
 void run_beside(Window& one, Window& other) {
   const Pipe pipe = {milliseconds(2), 20};
   RoundTrip paths[2];
@@ -133,7 +133,7 @@ void run_beside(Window& one, Window& other) {
   }
 }
 
-// One has 90 in flight, the other a handful.
+// One window has 90 chunks in flight, the other a handful.
 TEST(Window, BecomesAsLargeAsAnotherOnTheSamePath) {
   Window large(1024);
   Window small(1024);

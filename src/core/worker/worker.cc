@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker's owner may ask of it. All of it is done by its state.
+// The public functions of a worker. Its State does the work.
 #include "core/worker/worker.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace infold::core {
 namespace {
 
-// Fewer have to be answered one by one to keep a path full.
+// With fewer chunks in flight, answers must be read one by one to keep the path full.
 constexpr std::uint32_t kManyInFlight = 6;
-// Below what a person or a time-out notices, above what a wake-up costs by a hundred.
+// Too short for a person or a timeout to notice, and a hundred times as long as a wake-up.
 constexpr base::Duration kPatienceMax = base::microseconds(500);
 
 }  // namespace
@@ -87,7 +87,7 @@ void Worker::lose_site(base::Instant now, std::uint8_t site) {
   state_->end_job(now, failure_of(abort, nullptr, state_->options_.world), abort);
 }
 
-// Others hear of a call that was given up: their own paths are as they were.
+// Other ranks hear that the call was cancelled, because their own paths have not changed.
 void Worker::find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes) {
   const State::Inputs inputs(*state_);
   const std::uint16_t rank = state_->options_.rank;
@@ -162,9 +162,9 @@ std::uint32_t Worker::window() const {
   return sum;
 }
 
-// Half of what its window lets stand in line, which keeps the path full meanwhile, unless the
-// window would have to be larger for that than it can be. (Half of the present round trip was
-// tried: it contains what was waited before, and doubles itself on busy hosts.)
+// Returns half of the queue that the window aims at, which keeps the path full meanwhile, unless
+// the window is at its limit. (We tried half of the present round trip, but that contains earlier
+// waits, and doubles itself on busy hosts.)
 base::Duration Worker::patience() const {
   base::Duration shortest = kPatienceMax;
   std::uint32_t in_flight = 0;

@@ -14,7 +14,7 @@ namespace {
 
 using base::Instant;
 
-// A network that loses, repeats and reorders what it likes, and several calls in turn.
+// Makes several calls in turn over a network that loses, repeats and reorders packets at random.
 class LossyCodes {
  public:
   explicit LossyCodes(std::uint64_t seed) : prng_(seed), job_(draw(prng_)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When a worker sends chunks with agreed exponents: each as soon as its blocks' codes are
-// there, and never before.
+// A worker sends each chunk with agreed exponents as soon as its blocks' codes have
+// arrived, and never before.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class AgreedCodes : public ::testing::TestWithParam<std::uint16_t> {
   static constexpr auto kCodesSent = Job::Content::codes;
 };
 
-// Codes in the small stream, codes in the bulk stream, and no small stream.
+// The codes are in the small stream, in the bulk stream, or there is no small stream.
 INSTANTIATE_TEST_SUITE_P(SmallSlots, AgreedCodes, ::testing::Values(4, 1, 0));
 
 TEST_P(AgreedCodes, AChunkGoesOnceItsOwnAreThere) {
@@ -41,7 +41,8 @@ TEST_P(AgreedCodes, AChunkGoesOnceItsOwnAreThere) {
   for (const bool more : {true, true, false}) EXPECT_EQ(worker.poll_event().has_value(), more);
 }
 
-// Chunks of f64 have 5 blocks, chunks of their codes 224: the 45th lies across.
+// Chunks of f64 have 5 blocks, and chunks of their codes 224, so the 45th chunk needs two chunks of
+// codes.
 TEST_P(AgreedCodes, AChunkThatLiesAcrossWaitsForBoth) {
   Job job({.elements_max = 448, .small_slots = GetParam(), .bulk_slots = 400});
   Tensor tensor(DataType::f64, 500, 0, 1);
@@ -61,7 +62,7 @@ TEST_P(AgreedCodes, AChunkThatLiesAcrossWaitsForBoth) {
   tensor.expect_sum(1);
 }
 
-// What comes before it in the order of calls holds up a call's own packets only.
+// An earlier call that is not done does not hold back the packets of a later call.
 TEST_P(AgreedCodes, CallsBeforeNeedNotBeDone) {
   Job job({.small_slots = GetParam()});
   Worker& worker = job.workers[0];
@@ -74,7 +75,7 @@ TEST_P(AgreedCodes, CallsBeforeNeedNotBeDone) {
   EXPECT_EQ(job.send(), 16U);
 }
 
-// The end of a job in the middle of it: both fail, in order, and nothing more is sent.
+// If the job ends between the two transfers, both fail in order, and nothing more is sent.
 TEST_P(AgreedCodes, AJobMayEndBetweenThem) {
   Job job({.small_slots = GetParam()});
   Worker& worker = job.workers[0];
@@ -127,7 +128,8 @@ TEST(WorkerCodes, AChunkWhoseSlotIsTakenAgainHasBroughtItsCodes) {
   tensor.expect_sum(1);
 }
 
-// Chunks of a transfer have no numbers while one before it in its stream has no size.
+// The chunks of a transfer have no numbers as long as an earlier transfer of its stream has no size
+//
 TEST(WorkerCodes, AChunkWaitsForCodesThatHaveNoPlaceYet) {
   Job job({.small_slots = 60, .bulk_slots = 60});
   Worker& worker = job.workers[0];
@@ -152,11 +154,11 @@ TEST(WorkerCodes, AChunkWaitsForCodesThatHaveNoPlaceYet) {
   tensor.expect_sum(1);
 }
 
-// A light site's first chunk of a tensor may be the one that lies across.
+// The first chunk that a site of small weight gets may be the one that needs two chunks of codes.
 TEST(WorkerCodes, AChunkAcrossWaitsForBothAtASiteOfItsOwn) {
   const JobOptions options = {
       .weights = {1, 64}, .elements_max = 448, .small_slots = 0, .bulk_slots = 400};
-  constexpr std::uint64_t kAcross = 3 + 44;  // behind the chunks of codes
+  constexpr std::uint64_t kAcross = 3 + 44;  // after the chunks of codes
   const std::uint64_t place = Stripe(options.weights).chunk_at(0, {});
   Job job(options);
   Worker& worker = job.workers[0];
@@ -175,7 +177,7 @@ TEST(WorkerCodes, AChunkAcrossWaitsForBothAtASiteOfItsOwn) {
   tensor.expect_sum(1);
 }
 
-// Answers that a large tensor's chunks wait for are not left unread.
+// The worker must not leave answers unread that chunks of a large tensor wait for.
 TEST(WorkerPatience, EndsWhereAChunkLacksItsCodes) {
   Job job({.elements_max = 32, .small_slots = 0, .bulk_slots = 448});
   Worker& worker = job.workers[0];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of transfers with agreed exponents: ranks, aggregators and what is on its way between
-// them, and tensors in whose sums a missing exponent shows.
+// Helpers for tests of transfers with agreed exponents: ranks, aggregators and the packets between
+// them, and tensors whose sums reveal a missing exponent.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline std::uint16_t agreed_code(std::uint64_t block) {
   return static_cast<std::uint16_t>(1 + block % 100);
 }
 
-// A code is two bytes in memory and two elements on the wire, as the ranks' real one.
+// A code is two bytes in memory and two elements on the wire, as in the real codec of ranks.
 inline bool encode_codes(const void*, const std::byte* tensor, ChunkRange range,
                          const std::uint16_t*, std::byte*, std::byte* elements) {
   for (std::uint32_t i = 0; i < range.elements; i += 2) {
@@ -39,7 +39,7 @@ inline void decode_codes(void*, std::byte* tensor, ChunkRange range,
   }
 }
 
-// Integers times their block's code: a code that is not there yet shows in the sum.
+// Multiplies integers by their block's code, so that the sum reveals a code that has not arrived.
 template <std::uint32_t kBlockElements>
 bool encode_scaled(const void*, const std::byte* tensor, ChunkRange range,
                    const std::uint16_t* codes, std::byte*, std::byte* elements) {
@@ -61,7 +61,7 @@ inline constexpr TensorCodec kCodes = {1, encode_codes, decode_codes};
 inline constexpr TensorCodec kScaled = {4, encode_scaled<32>, decode_scaled};
 inline constexpr TensorCodec kScaledWide = {4, encode_scaled<64>, decode_scaled};
 
-// One rank's part of a sum.
+// One rank's tensors and requests for a sum.
 struct Tensor {
   Tensor(DataType dtype, std::uint64_t blocks, std::uint32_t rank, std::uint32_t world)
       : layout{WireFormat::i32, dtype},
@@ -116,13 +116,13 @@ struct Tensor {
 
 struct JobOptions {
   std::uint16_t world = 1;
-  std::vector<std::uint16_t> weights = {1};  // a site each
-  std::uint32_t elements_max = 32;  // a block to a chunk of data, 16 blocks to one of codes
+  std::vector<std::uint16_t> weights = {1};  // one for each site
+  std::uint32_t elements_max = 32;           // a chunk of data has one block, a chunk of codes 16
   std::uint16_t small_slots = 4;
   std::uint16_t bulk_slots = 60;
 };
 
-// Ranks and aggregators, and all that is on its way between them.
+// Ranks and aggregators, and all packets that are in flight between them.
 class Job {
  public:
   enum class Content : std::uint8_t { codes, data, other };
@@ -161,7 +161,7 @@ class Job {
     }
   }
 
-  // At the first rank.
+  // Submits both transfers at the first rank.
   void submit(Tensor& tensor) {
     const auto agreement = workers[0].submit(now, tensor.agreement());
     ASSERT_TRUE(agreement && workers[0].submit(now, tensor.data(*agreement)));
@@ -182,7 +182,7 @@ class Job {
     return of_data;
   }
 
-  // Takes it off the wire, unless it is to come once more.
+  // Delivers a packet and takes it off the wire, unless it will arrive again.
   void deliver(std::size_t index, bool repeats = false) {
     const Parcel parcel = wire[index];
     if (!repeats) wire.erase(wire.begin() + static_cast<std::ptrdiff_t>(index));
@@ -202,7 +202,7 @@ class Job {
     }
   }
 
-  // The nth of what is on its way with such content.
+  // Delivers the nth of the packets in flight that have this content.
   void deliver_nth(Content content, std::size_t nth) {
     for (std::size_t i = 0; i < wire.size(); ++i) {
       if (wire[i].content == content && nth-- == 0) return deliver(i);
@@ -220,7 +220,7 @@ class Job {
     }
   }
 
-  // Returns the same when all has arrived.
+  // Sends and delivers until nothing is in flight. Returns how many packets of data were sent.
   std::size_t send_rest() {
     std::size_t of_data = send();
     while (!wire.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a job ends at a worker: every call in flight fails, with a reason that a person can act on:
+// How a job ends at a worker. Every call in flight fails with a reason that a person can act on:
 // which rank is late, or which field two ranks disagree about and what each of them sent.
 #include <array>
 
@@ -12,7 +12,8 @@ namespace {
 
 using base::Code;
 
-// x with x * factor = 1 modulo 2^32, by Newton's iteration: each step doubles the right bits.
+// Returns x with x * factor = 1 modulo 2^32. Each step of Newton's iteration doubles the correct
+// bits.
 constexpr std::uint32_t inverse(std::uint32_t factor) {
   std::uint32_t x = factor;
   for (int step = 0; step < 5; ++step) x *= 2 - factor * x;
@@ -27,10 +28,10 @@ void set_field(Failure& failure, const char* field, std::int64_t at_rank, std::i
   failure.other_value = at_other;
 }
 
-// A shape is a size, a root and an encoding at once. Two that name different roots of one size lie
-// fewer than world times the factor apart, as two sizes hardly ever do, and likewise for encodings.
-// What they are can be told by a rank that knows the others from its own call, or, of a size, where
-// there are no roots.
+// A shape combines a size, a root and an encoding. If only the roots differ, two shapes differ by
+// less than `world` times the root's factor, which hardly ever happens with two sizes. The same
+// holds for encodings. A rank can tell the values if it knows the other fields from its own call.
+// It can also tell sizes if the collective has no root.
 void explain_shape(Failure& failure, const Abort& abort, const TransferRequest* own,
                    std::uint16_t world) {
   constexpr std::uint32_t kPerRoot = inverse(INFOLD_SHAPE_ROOT_FACTOR);
@@ -74,7 +75,7 @@ void explain_mismatch(Failure& failure, const Abort& abort, const TransferReques
   } else if (a.shape != b.shape) {
     explain_shape(failure, abort, own, world);
   } else if ((a.elements == 0) != (b.elements == 0)) {
-    // One announces the tensor among the small ones, the other sends it there.
+    // One rank announces the tensor in the small stream, and the other sends it there.
     set_field(failure, "priority", a.elements == 0, b.elements == 0);
   } else {
     set_field(failure, "chunk size", a.elements, b.elements);
@@ -115,7 +116,8 @@ Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t
   return failure;
 }
 
-// A mismatch that was heard of before the call that it is about: now its size and root are known.
+// The worker heard of a mismatch before this rank made the call. Now it knows the call's size and
+// root.
 void Worker::State::explain_again(const TransferRequest& request) {
   if (!failure_ || said_.reason != AbortReason::mismatch) return;
   const std::uint32_t shape = shape_of(request);
@@ -148,7 +150,7 @@ void Worker::State::end_job(base::Instant now, const Failure& failure, const Abo
   fail_all(failure);
 }
 
-// Every transfer in flight fails, in the order of submission, for the same reason.
+// Lets every transfer in flight fail for the same reason, in the order of submission.
 void Worker::State::fail_all(const Failure& failure) {
   failure_ = failure;
   std::array<std::uint64_t, stream_count> place = {streams_[0].first, streams_[1].first};
@@ -180,7 +182,7 @@ void Worker::State::fail_all(const Failure& failure) {
   earliest_deadline_ = base::Instant::never();
 }
 
-// The transfer whose deadline is the earliest.
+// Returns the transfer with the earliest deadline.
 TransferId Worker::State::late_transfer() const {
   for (const Stream& stream : streams_) {
     for (std::uint64_t place = stream.first; place < stream.end; ++place) {
@@ -192,14 +194,14 @@ TransferId Worker::State::late_transfer() const {
   return TransferId::none;
 }
 
-// An announcement belongs to the call that it announces.
+// Returns the call of a transfer. An announcement belongs to the call that it announces.
 TransferId Worker::State::call_of(const Transfer& transfer) const {
   if (transfer.announces == 0) return transfer.id;
   return streams_[bulk_stream].at(transfer.announces - 1).id;
 }
 
-// One of which nothing was said waits for what those before it wait for: most likely for whom was
-// missing when that was said last.
+// If nothing was said about a transfer, it waits for the transfers before it. Most likely these
+// still wait for the ranks that were missing when an aggregator last said so.
 RankRanges Worker::State::waiting_for(TransferId id) const {
   const Transfer* named = nullptr;
   bool named_is_own = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker says of a job's end, and when, to an aggregator below another one.
+// What a worker tells an aggregator below another one about the end of a job, and when.
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -17,18 +17,18 @@ Instant at(int ms) { return Instant{} + base::milliseconds(ms); }
 
 constexpr Abort kCancelled = {AbortReason::cancelled, 1, 1, {}, {}};
 
-// Rank 0 of two at the leaf of a tree. Its parent is as far away as the test wants.
+// Rank 0 of two at the leaf of a tree. The test decides when the leaf's parent answers.
 class WorkerAtLeaf {
  public:
   WorkerAtLeaf() : worker_(worker_options()), leaf_(leaf_options()) {}
 
-  // The leaf learns of the end, from somebody else.
+  // The leaf hears of the end from another rank.
   void end_at_leaf(Instant now) {
     leaf_.end(kCancelled);
     hear(now);
   }
 
-  // The parent's word that the root knows.
+  // The parent tells the leaf that the root knows.
   void answer_from_root(Instant now) {
     AggregatorOptions options = leaf_options();
     options.parent_worker = {};
@@ -40,7 +40,7 @@ class WorkerAtLeaf {
     hear(now);
   }
 
-  // How many packets the worker has to send, each of which the leaf gets.
+  // Delivers all packets that the worker sends to the leaf, and returns their number.
   std::size_t send(Instant now) {
     std::size_t count = 0;
     std::vector<std::byte> out(1472);
@@ -82,7 +82,8 @@ class WorkerAtLeaf {
   Aggregator leaf_;
 };
 
-// Every worker told the leaf at once. It passed each one's word on, and each answer on to all.
+// In the past every worker told the leaf at once. The leaf then passed on each message, and passed
+// each answer on to all workers.
 TEST(WorkerEnd, IsNotSaidAtOnceToTheAggregatorThatSaidIt) {
   WorkerAtLeaf rank;
   rank.end_at_leaf(at(0));
@@ -93,7 +94,7 @@ TEST(WorkerEnd, IsNotSaidAtOnceToTheAggregatorThatSaidIt) {
   EXPECT_EQ(rank.send(at(1'000)), 0U);
 }
 
-// The leaf's own word to its parent may be lost, and it has no timer.
+// The leaf's own message to its parent may be lost, and the leaf has no timer.
 TEST(WorkerEnd, IsSaidAfterATimeOutWhileTheRootDoesNotKnow) {
   WorkerAtLeaf rank;
   rank.end_at_leaf(at(0));
@@ -105,7 +106,7 @@ TEST(WorkerEnd, IsSaidAfterATimeOutWhileTheRootDoesNotKnow) {
   EXPECT_EQ(rank.send(*due), 1U);
 }
 
-// Nobody has told the leaf yet.
+// Nobody has told the leaf about the end yet.
 TEST(WorkerEnd, IsSaidAtOnceByTheRankThatEndsTheJob) {
   WorkerAtLeaf rank;
   rank.worker().cancel(at(0));

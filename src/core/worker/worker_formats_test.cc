@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls in formats that some site of the job does not sum are refused, at every rank alike.
+// Every rank refuses calls in formats that some site of the job does not sum.
 #include <array>
 #include <span>
 #include <string_view>
@@ -71,7 +71,7 @@ TEST(WorkerFormats, AReductionThatASiteLacksIsRefused) {
   EXPECT_FALSE(worker.submit({}, request).has_value());
 }
 
-// As where a site in the kernel sums them, in jobs without trees.
+// A site in the kernel sums native of some types, in jobs without trees.
 TEST(WorkerFormats, NativeIsAlsoTakenByType) {
   WorkerOptions options = options_with(FormatSet::of(WireFormat::bfp8));
   options.native_types = FloatTypes::of(DataType::f32) | FloatTypes::of(DataType::bf16);
@@ -98,7 +98,7 @@ TEST(WorkerFormats, AnEmptyTensorInNativeNeedsTheFormat) {
   EXPECT_FALSE(worker.submit({}, request).has_value());
 }
 
-// Nothing of it is summed, whatever format its signature names.
+// A barrier sums nothing, whatever format its signature names.
 TEST(WorkerFormats, ABarrierNeedsNoFormat) {
   const WorkerOptions options = options_with(FormatSet::of(WireFormat::bfp8));
   Worker worker(options);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is true of a worker whenever none of its functions is under way. None of it depends on what
-// a peer sends: handle_datagram() drops all that does not fit before it changes anything.
+// The invariants of a worker, which hold whenever none of its functions is running. They do not
+// depend on what others send, because handle_datagram() drops everything that does not fit before
+// it changes anything.
 #include <algorithm>
 
 #include "base/check.h"
@@ -16,7 +17,7 @@ Worker::State::Inputs::~Inputs() {
   state_.count_input();
 }
 
-// In time that does not depend on slots and transfers.
+// Takes a time that does not depend on slots and transfers.
 void Worker::State::assert_invariants() const {
   CHECK_THAT(live_transfers_ + event_count_, <=, events_.size());
   CHECK_THAT(first_event_, <, events_.size());
@@ -55,7 +56,7 @@ void Worker::State::assert_all() const {
   for (const Flow& flow : flows_) assert_slots(flow);
 }
 
-// Chunks have consecutive numbers, as far as sizes are known, and ids rise with the order of calls.
+// Chunks have consecutive numbers as far as sizes are known, and ids rise with the order of calls.
 void Worker::State::assert_stream(const Stream& stream) const {
   const Transfer* before = nullptr;
   for (std::uint64_t place = stream.first; place < stream.end; ++place) {
@@ -75,7 +76,7 @@ void Worker::State::assert_stream(const Stream& stream) const {
     if (before != nullptr && is_numbered) {
       CHECK_THAT(before->first_chunk + before->chunk_count, ==, transfer.first_chunk);
     }
-    // The call that a finished announcement was for may have left the other ring.
+    // The call of a finished announcement may already have left the other ring.
     if (before != nullptr && !before->done && !transfer.done) {
       CHECK(call_of(*before) < call_of(transfer));
     }
@@ -114,7 +115,7 @@ void Worker::State::assert_slots(const Flow& flow) const {
   const std::size_t resending =
       flow.resending.assert_linked(flow.slots, WorkerSlot::State::resending);
   CHECK_THAT(waiting + resending, ==, flow.in_flight);
-  // The first that waits was sent first.
+  // The chunks in `waiting` are in the order in which they were sent.
   std::uint16_t index = flow.waiting.front();
   for (; index != kNoSlot && flow.slots[index].next != kNoSlot; index = flow.slots[index].next) {
     CHECK_THAT(flow.slots[index].sent_at.ns, <=, flow.slots[flow.slots[index].next].sent_at.ns);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A payload that needs no encoding may stay in the tensor: the datagram is the same, and a repeat
-// is in one piece.
+// A payload that needs no encoding may stay in the tensor. The datagram is the same, and a
+// retransmission is in one piece.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -91,7 +91,7 @@ TEST_F(WorkerPayload, WhatIsEncodedIsInOnePiece) {
   for (const Sent& sent : drain(worker, {}, Payload::in_input)) EXPECT_TRUE(sent.payload.empty());
 }
 
-// The first timeout asks, the second one repeats the contribution.
+// At the first timeout the worker sends a query, and at the second it repeats the contribution.
 TEST_F(WorkerPayload, ARepeatIsInOnePiece) {
   Worker worker = worker_with(kCopies);
   const std::vector<Sent> first = drain(worker, {}, Payload::in_input);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker makes of datagrams: results into tensors, answers into resends, times into
-// estimates (spec section 7). Whatever does not match a chunk in flight is dropped and counted.
+// How a worker handles datagrams (spec section 7). Results go into tensors, other answers lead to
+// retransmissions, and times improve the estimates. Datagrams that do not match a chunk in flight
+// are dropped and counted.
 #include <algorithm>
 #include <cstring>
 
@@ -12,11 +13,11 @@
 namespace infold::core {
 namespace {
 
-// With a third of all packets lost one chunk in six comes back without a repeat.
+// Even with a third of all packets lost, one chunk in six comes back without a repeat.
 constexpr std::uint32_t kUnclearResultsMax = 32;
 
-// Beyond most of the caches that processors have for themselves. The caller reads such a tensor
-// from memory anyway.
+// Larger than the private caches of most processors. The caller reads such a tensor from memory
+// anyway.
 constexpr std::uint64_t kLongTensorBytes = std::uint64_t{8} << 20;
 
 bool is_written_around_caches(const TransferRequest& request) {
@@ -64,7 +65,7 @@ void Worker::State::expect(std::uint8_t site, std::span<const std::byte> datagra
   const WorkerSlot& slot = flow.slots[index];
   const Transfer& transfer = streams_[flow.stream].at(slot.transfer);
   if (transfer.request.output == nullptr || transfer.request.codec == nullptr) return;
-  if (is_written_around_caches(transfer.request)) {  // the result is not written through caches
+  if (is_written_around_caches(transfer.request)) {  // the result bypasses the caches
     bring_near(datagram.data(), datagram.size());
     return;
   }
@@ -145,27 +146,27 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
       .remove(flow.slots, chunk.index);
   finish_chunk(chunk, contributors);
   flow.burst_confirmed = true;
-  flow.peer_is_late = false;
+  flow.other_is_late = false;
   flow.backoff = 0;
   chunk.transfer.missing.count = 0;
   RoundTrip& path = sites_[flow.site].path;
   const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
-  // A repeat was answered with the result itself: the first answer was lost on its way to us.
+  // If a repeat was answered with the result itself, the first answer was lost on its way to us.
   const bool is_repeat = slot.sends > 1 && answers_last_send;
   if (!slot.alone) {
     if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
     flow.window.on_result();
     flow.window.end_round_if_due(path);
   }
-  // Only what is surely an answer to the last send says what that one has overtaken: where queues
-  // make the path longer than its least, the first answers would make us ask about every chunk in
-  // flight, and the answers to that would keep the queue.
+  // Only a certain answer to the last send shows which chunks that send has overtaken. When queues
+  // make the path longer than its minimum, first answers would otherwise make us ask about every
+  // chunk in flight, and the answers would keep the queue.
   if (answers_last_send && !slot.overtaken) ask_for_overtaken(flow, now, slot);
   arm(flow, now);
 }
 
-// What a brief RESULT leaves out is what this worker has sent. It is encoded once more, as
-// for a repeat, so the result has the bits that it would have with all elements sent.
+// A brief RESULT leaves out the elements that this worker has sent. They are encoded once
+// more, as for a repeat, so that the result has the same bits as a whole RESULT.
 void Worker::State::take_own_elements(const Chunk& chunk) {
   const TransferRequest& request = chunk.transfer.request;
   const TensorCodec& codec = *request.codec;
@@ -184,8 +185,8 @@ void Worker::State::take_own_elements(const Chunk& chunk) {
   codec.decode(request.context, request.output, chunk.range, own);
 }
 
-// Exponents lie too far apart for exact lanes: send again, no finer than the lanes reach below
-// the largest exponent.
+// The exponents lie too far apart for exact lanes. The chunk is sent again, with codes that lie at
+// most the spread below the largest exponent.
 void Worker::State::handle_realign(base::Instant now, Chunk chunk, const Packet& packet) {
   const ElementLayout layout = chunk.transfer.request.layout;
   if (chunk.slot.realigned) {
@@ -219,8 +220,8 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     return;
   }
   ++counters_.received_pending;
-  // A first send is answered with a result only, so this answers the second one. In a tree the
-  // answer to one worker's question goes to all who ask, and says nothing about our path.
+  // A first send is only answered with a result, so a PENDING answers the second send. In a tree an
+  // answer goes to all workers that ask, so it says nothing about our path.
   const bool is_ours = chunk.slot.sends == 2 && !options_.limits.tree;
   if (is_ours) sites_[chunk.flow.site].path.add(now - chunk.slot.sent_at);
   const Presence own = presence_in(packet, options_.rank);
@@ -232,41 +233,42 @@ void Worker::State::handle_pending(base::Instant now, Chunk chunk, const Packet&
     ++counters_.resent_asked;
     if (!chunk.slot.loss_noted) chunk.flow.window.on_loss();
     chunk.slot.loss_noted = true;
-    chunk.flow.peer_is_late = false;
+    chunk.flow.other_is_late = false;
     chunk.flow.backoff = 0;
     queue_resend(chunk.flow, chunk.index, false);
     arm(chunk.flow, now);
     return;
   }
-  // Else the contribution may be lost, and the time-out sends it again as after silence.
+  // Otherwise the contribution may be lost, and the timeout sends it again as after silence.
   chunk.slot.confirmed = own == Presence::there;
-  chunk.flow.peer_is_late = chunk.slot.confirmed;
+  chunk.flow.other_is_late = chunk.slot.confirmed;
   chunk.flow.skewed_until = now;
   chunk.transfer.missing = *missing;
   chunk.transfer.missing_at = now;
 }
 
-// Takes a sample where the time is the path's: of a chunk sent once, and not one that waited for
-// a peer that came late. If we completed the slot ourselves, nobody was later than we; and a wait
-// shorter than what is believed is news in any case, because the path is no longer than it.
+// Takes a sample if the time measures only the path: the chunk was sent once, and did not wait for
+// a worker that came late. If we completed the slot ourselves, nobody was later than we. A wait
+// that is shorter than the estimate is news in any case, because the path cannot be longer than
+// that.
 void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const Packet& packet) {
   const WorkerSlot& slot = chunk.slot;
   Site& site = sites_[chunk.flow.site];
   const base::Duration sample = now - slot.sent_at;
   const base::Duration believed = site.path.known() ? site.path.mean() : RoundTrip::kInitialTimeout;
   if (slot.sends != 1) {
-    // An aggregator said that it waited for a peer, which says nothing about the path. In a large
-    // job most chunks wait for some rank's repeat.
+    // An aggregator said that it waited for a worker, so the time says nothing about the path. In a
+    // large job most chunks wait for some rank's repeat.
     if (slot.confirmed) return;
-    // Whichever send was answered, the path takes at least this. One such wait is a loss, many in
-    // a row are a path that has come to take more than the time-out, so that every chunk is asked
-    // about and nothing else would say so.
+    // Whichever send was answered, the path takes at least this long. One such wait means a loss.
+    // Many in a row mean that the path has become longer than the timeout, so that the worker asks
+    // about every chunk and would not notice otherwise.
     const bool is_path = ++site.unclear_results > kUnclearResultsMax;
     if (is_path && sample > believed) site.path.add(sample);
     return;
   }
   site.unclear_results = 0;
-  // In a tree that is the number of a branch at the root, which says nothing about us.
+  // In a tree the field is the number of a branch at the root, which says nothing about us.
   const bool completed_it = !options_.limits.tree && packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
   if (may_include_wait && !completed_it && sample > believed) return;
@@ -278,14 +280,14 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
   if (!slot.alone) chunk.flow.window.on_sample(sample);
 }
 
-// Chunks that were sent well before one that has come back are missing something, most often the
-// contribution of one other worker: asking costs a header, where all workers sending again would
-// multiply that worker's loss by the size of the job. If the newer chunk was itself sent more than
-// once since an aggregator lacked it, its result may answer any of these sends. Where queues make
-// the path longer than all that was measured, every such result would be a reason to ask about
-// everything in flight, and the questions would keep the queues. So a chunk that was asked about
-// lately is then left out. Sends that were answered are no such doubt: they make nobody wait
-// longer.
+// If a chunk was sent well before one that has come back, something is missing, most often the
+// contribution of one other worker. A query costs only a header. If all workers retransmitted
+// instead, they would multiply that worker's loss by the size of the job. If the newer chunk was
+// itself sent more than once since an aggregator lacked it, its result may answer any of these
+// sends. When queues make the path longer than all measurements, every such result would be a
+// reason to ask about everything in flight, and the queries would keep the queues. In this case a
+// chunk that was asked about recently is left out. Sends that were answered raise no such doubt,
+// and do not make anyone wait longer.
 void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer) {
   const RoundTrip& path = sites_[flow.site].path;
   const base::Duration allowance = path.least() / 4;
@@ -312,11 +314,12 @@ void Worker::State::handle_aborted(base::Instant now, std::uint8_t site, const P
   }
   const bool is_news = !failure_;
   hear_end(now, *abort);
-  // Until the root knows, other workers may not: keep telling.
+  // Until the root knows, other workers may not know, so the worker keeps repeating its ABORT
+  //
   Site& from = sites_[site];
   from.abort_due = from.abort_due && (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
-  // The aggregator has told its parent itself. Were all its workers to tell it at once, it would
-  // pass each one's word on to its parent.
+  // The aggregator has told its parent itself. If all its workers told it at once, it would pass
+  // every message on to its parent.
   if (is_news) from.abort_at = now + spread(from.path.timeout());
 }
 

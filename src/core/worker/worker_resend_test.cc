@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker asks about, and when: while another rank has contributed nothing, and after
-// contributions that are lost again.
+// What a worker asks about, and when: while another rank is late, and when a repeated contribution
+// is lost as well.
 #include <cstring>
 #include <vector>
 
@@ -46,7 +46,7 @@ AggregatorOptions aggregator_options() {
   return options;
 }
 
-// A sum of one element.
+// Submits a sum of one element.
 void call(Worker& worker, Instant now) {
   TransferRequest request;
   request.layout = {WireFormat::i32, DataType::i32};
@@ -56,7 +56,7 @@ void call(Worker& worker, Instant now) {
   ASSERT_TRUE(worker.submit(now, request).has_value());
 }
 
-// Rank 0 of two, whose packets take no time. Rank 1 is late for the whole test.
+// Rank 0 of two. Its packets take no time, and rank 1 is late for the whole test.
 class LonelyWorker {
  public:
   LonelyWorker() : worker_(worker_options(0)), aggregator_(aggregator_options()) {}
@@ -90,9 +90,9 @@ class LonelyWorker {
   std::uint64_t sends_ = 0;
 };
 
-// The worker asked about its chunks in turn, each time after twice the wait, because the answers
-// said that rank 1 was late. Its own lost contribution was the last that it asked about.
-TEST(WorkerResend, ALatePeerHidesNoLostContribution) {
+// In the past the worker asked about its chunks in turn and doubled its wait each time, because the
+// answers said that rank 1 was late. It asked about its own lost contribution last.
+TEST(WorkerResend, ALateWorkerHidesNoLostContribution) {
   constexpr std::uint64_t kCalls = 14;
   LonelyWorker rank;
   for (std::uint64_t i = 0; i < kCalls; ++i) rank.call();
@@ -104,36 +104,37 @@ TEST(WorkerResend, ALatePeerHidesNoLostContribution) {
 }
 
 // Once the aggregator has everything, the worker asks ever more rarely.
-TEST(WorkerResend, ALatePeerIsAskedAboutEverMoreRarely) {
+TEST(WorkerResend, ALateWorkerIsAskedAboutEverMoreRarely) {
   LonelyWorker rank;
   for (int i = 0; i < 14; ++i) rank.call();
   while (rank.now() < Instant{} + base::seconds(20)) rank.step(~std::uint64_t{0});
   EXPECT_LT(rank.counters().sent_query + rank.counters().resent_timeout, 150U);
 }
 
-// Rank 0 of two, whose aggregator has so many calls of rank 1. The test says when answers come.
-class WorkerWithPeer {
+// Rank 0 of two, whose aggregator already has rank 1's contributions to `calls` calls. The test
+// decides when answers come.
+class WorkerWithOther {
  public:
-  explicit WorkerWithPeer(int calls, const WorkerOptions& options = worker_options(0))
+  explicit WorkerWithOther(int calls, const WorkerOptions& options = worker_options(0))
       : worker_(options), aggregator_(aggregator_options()) {
-    Worker peer(worker_options(1));
-    for (int i = 0; i < calls; ++i) core::call(peer, {});
+    Worker other(worker_options(1));
+    for (int i = 0; i < calls; ++i) core::call(other, {});
     std::vector<std::byte> out(1472);
-    while (const auto sent = peer.poll_transmit({}, out)) {
+    while (const auto sent = other.poll_transmit({}, out)) {
       aggregator_.handle_datagram(std::span(out).first(sent->bytes));
     }
   }
 
   void call(Instant now) { core::call(worker_, now); }
 
-  // Loses what the worker has to send.
+  // Loses all packets that the worker sends now.
   void lose(Instant now) {
     std::vector<std::byte> out(1472);
     while (worker_.poll_transmit(now, out)) {
     }
   }
 
-  // Brings the aggregator what the worker has to send.
+  // Delivers all packets that the worker sends now to the aggregator.
   void send(Instant now) {
     std::vector<std::byte> out(1472);
     while (const auto sent = worker_.poll_transmit(now, out)) {
@@ -145,7 +146,7 @@ class WorkerWithPeer {
     }
   }
 
-  // Brings the worker the oldest answer that it has not had.
+  // Delivers the oldest answer that the worker has not had.
   void answer(Instant now) {
     ASSERT_FALSE(answers_.empty());
     last_ = answers_.front();
@@ -153,7 +154,7 @@ class WorkerWithPeer {
     worker_.handle_datagram(now, 0, last_);
   }
 
-  // Brings the worker the same once more, as if another rank had asked.
+  // Delivers the same answer again, as happens when another rank has asked.
   void answer_again(Instant now) { worker_.handle_datagram(now, 0, last_); }
 
   void time_out(Instant now) { worker_.handle_timeout(now); }
@@ -170,10 +171,10 @@ class WorkerWithPeer {
 
 Instant at(int ms) { return Instant{} + base::milliseconds(ms); }
 
-// The worker took the two sends that an aggregator had answered for two that nobody had answered.
-// So it waited twice the time-out, and the job beside it filled the link meanwhile.
+// In the past the worker counted the two sends that an aggregator had answered as unanswered. It
+// therefore waited for twice the timeout, and the job beside it filled the link meanwhile.
 TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
-  WorkerWithPeer rank(3);
+  WorkerWithOther rank(3);
   rank.call(at(0));
   rank.lose(at(0));
   rank.call(at(1));
@@ -194,12 +195,13 @@ TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
   EXPECT_EQ(rank.counters().sent_query, 3U);
 }
 
-// In a tree all ranks hear what one rank asks about a late one. The worker took the time until then
-// for its path's, and waited half a second and more before it asked about a lost contribution.
+// In a tree all ranks hear the answer to one rank's query about a late rank. In the past the worker
+// took the time until that answer as its round-trip time, and then waited at least half a second
+// before it asked about a lost contribution.
 TEST(WorkerResend, AnAnswerToAnotherRankIsNoRoundTrip) {
   WorkerOptions options = worker_options(0);
   options.limits.tree = true;
-  WorkerWithPeer rank(0, options);
+  WorkerWithOther rank(0, options);
   rank.call(at(0));
   rank.send(at(0));
   rank.time_out(at(20));
@@ -215,12 +217,12 @@ TEST(WorkerResend, AnAnswerToAnotherRankIsNoRoundTrip) {
   EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
 }
 
-// In a tree a result names the branch that completed it at the root. The worker with the same
-// number took the time that it waited for that branch for its path's.
+// In a tree a result names the branch that completed it at the root. In the past the worker with
+// the same number took its wait for that branch as its round-trip time.
 TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
   WorkerOptions options = worker_options(0);
   options.limits.tree = true;
-  WorkerWithPeer rank(1, options);
+  WorkerWithOther rank(1, options);
   rank.call(at(0));
   rank.send(at(0));
   rank.answer(at(1'000));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker sends, and when: the job's end first, then chunks to send again, then new ones as
-// far as slots and window allow, small tensors before large ones (spec section 7).
+// What a worker sends, and when (spec section 7). The job's end goes first, then repeats, then new
+// chunks as far as slots and window allow. Small tensors go before large ones.
 #include <algorithm>
 #include <utility>
 
@@ -13,19 +13,20 @@
 namespace infold::core {
 namespace {
 
-// The first ABORTs go at the path's time-out, which is soon enough for a lost packet. The later
-// ones wait ever longer, so that all of them together outlast a path that is silent for a second.
-// After the last one, peers learn of the end from their own deadlines.
+// The first ABORTs are one timeout apart, which is soon enough after a lost packet. Later ones back
+// off, so that all of them together outlast a path that is silent for a second. After the last one,
+// workers hear of the end only by their own deadlines.
 constexpr std::uint8_t kAbortsMax = 24;
 constexpr std::uint8_t kAbortsAtTimeout = 8;
 constexpr base::Duration kAbortWaitMax = base::milliseconds(250);
 
-// What is asked about a late peer is no load at four times a second. It also finds results that
-// were lost after the peer had come, and in a tree what was lost above the worker's own aggregator.
+// Queries about a late worker four times a second are not a load. They also find results that were
+// lost after the worker had come, and in a tree packets that were lost above the worker's own
+// aggregator.
 constexpr base::Duration kLateMax = base::milliseconds(250);
 
-// How far a flow may be ahead of the slowest one, in windows of all flows together: a lost chunk is
-// back after three round trips, and stops none of the other flows before.
+// How far a flow may be ahead of the slowest one, in windows of all flows together. A lost chunk is
+// back after three round trips, so it does not stop the other flows before that.
 constexpr std::uint64_t kWindowsAhead = 4;
 
 base::Duration wait_after_abort(std::uint8_t sent, base::Duration timeout) {
@@ -82,14 +83,16 @@ Worker::Transmit Worker::State::send_chunk(Flow& flow, std::uint16_t index, base
   return {flow.site, bytes};
 }
 
-// Small tensors do not pause: they hardly queue, and are waited for. Memory has no queues to see.
+// Small tensors do not pause, because they hardly queue and are latency-bound. Shared memory has no
+// queues to measure.
 bool Worker::State::is_in_lull(const Flow& flow, base::Instant now) {
   Site& site = sites_[flow.site];
   return flow.stream == bulk_stream && !options_.sites[flow.site].in_memory &&
          site.lull.covers(now, options_.wall_clock_offset, site.path);
 }
 
-// Whether window and slots have room for the flow's next chunk, and it is known and its turn.
+// Returns whether window and slots have room for the flow's next chunk, and the chunk is known and
+// may be sent.
 bool Worker::State::may_send_next(Flow& flow, bool pauses) {
   flow.next_waits = false;
   if (flow.in_flight >= (pauses ? 1 : flow.window.size()) || flow.slots.empty()) return false;
@@ -109,10 +112,10 @@ bool Worker::State::may_send_next(Flow& flow, bool pauses) {
   return !flow.next_waits && !is_too_far_ahead(flow, chunk);
 }
 
-// A call is done when its last site is. So a flow waits for the slowest one, which then has more of
-// the links that they share. The first chunk that some rank has not sent is never too far ahead
-// there, and all chunks before it have been sent. So ranks cannot wait for one another in a circle.
-// What stays in memory takes no link.
+// A call is done when its last site is done. A flow therefore waits for the slowest one, which then
+// gets more of the links that they share. Ranks cannot wait for one another in a circle: the first
+// chunk that a rank has not sent is never too far ahead there, and all chunks before it have been
+// sent. Sites in memory do not use links, so they do not wait.
 bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
   Stream& stream = streams_[ahead.stream];
   if (chunk < stream.abreast_until || options_.sites[ahead.site].in_memory) return false;
@@ -128,8 +131,8 @@ bool Worker::State::is_too_far_ahead(const Flow& ahead, std::uint64_t chunk) {
   return chunk >= stream.abreast_until;
 }
 
-// A chunk depends only on chunks of earlier calls, and each flow sends its chunks in the order of
-// calls. So ranks cannot wait for one another in a circle.
+// Ranks cannot wait for one another in a circle, because a chunk depends only on chunks of earlier
+// calls, and each flow sends its chunks in the order of calls.
 bool Worker::State::has_what_it_needs(const Transfer& transfer, std::uint64_t chunk) const {
   if (!drives_all()) return !transfer.waits_for_release;
   if (transfer.after_transfer == 0) return true;
@@ -140,7 +143,7 @@ bool Worker::State::has_what_it_needs(const Transfer& transfer, std::uint64_t ch
          has_codes(transfer, chunk);
 }
 
-// Requires: the transfer that brings them has its chunks' numbers.
+// Requires: the chunks of the transfer that brings the codes have numbers.
 bool Worker::State::has_codes(const Transfer& transfer, std::uint64_t chunk) const {
   const Transfer& agreement = streams_[transfer.after_stream].at(transfer.after_transfer - 1);
   const std::uint32_t shift = transfer.request.layout.block_shift();
@@ -155,8 +158,8 @@ bool Worker::State::has_codes(const Transfer& transfer, std::uint64_t chunk) con
   return true;
 }
 
-// By the chunk's number in the stream. A site's slots are used in turn, so that a chunk has the
-// slot that lies as far back as chunks of that site have been sent since.
+// Takes the chunk's number in the stream. A site's slots are used in turn, so the number of chunks
+// sent to the site since then shows which slot the chunk has.
 bool Worker::State::is_chunk_done(StreamName name, std::uint64_t chunk) const {
   const Stripe::Place place = stripe_.place_of(chunk);
   const Flow& flow = this->flow(name, place.site);
@@ -168,7 +171,7 @@ bool Worker::State::is_chunk_done(StreamName name, std::uint64_t chunk) const {
   return flow.slots[(flow.next_slot + slots - back) % slots].state == WorkerSlot::State::idle;
 }
 
-// Puts it on its slot.
+// Puts the flow's next chunk on its slot.
 std::uint16_t Worker::State::take_next_chunk(Flow& flow, bool pauses) {
   const std::uint16_t index = flow.next_slot;
   flow.plan = {};
@@ -198,8 +201,8 @@ bool Worker::State::has_more(const Flow& flow) const {
          stripe_.chunk_at(flow.site, flow.next_chunk) < streams_[bulk_stream].next_chunk;
 }
 
-// The elements that this flow will most likely send next. With several sites these do not follow
-// those before, and no processor expects them by itself.
+// Prefetches the elements that this flow will most likely send next. With several sites they do not
+// follow the previous ones in memory, so the processor does not prefetch them itself.
 void Worker::State::expect_next_chunk(const Flow& flow) const {
   const Stream& stream = streams_[flow.stream];
   if (flow.next_transfer >= stream.numbered) return;
@@ -265,8 +268,9 @@ std::size_t Worker::State::write_whole(const Chunk& chunk, std::span<std::byte> 
   return INFOLD_HEADER_BYTES + layout.payload_bytes(chunk.range.elements);
 }
 
-// Of a first send, whose result cannot come before it has gone. A result may overwrite the input
-// while a repeat waits to go, so a repeat is copied.
+// Only the payload of a first send may stay in the input, because its result cannot come before it
+// has been sent. While a repeat waits to be sent, a result may overwrite the input, so a repeat is
+// copied.
 bool Worker::State::may_stay_in_input(const Chunk& chunk) const {
   return takes_payload_ == Payload::in_input && chunk.slot.sends == 0 &&
          chunk.transfer.request.codec->copies && !chunk.transfer.is_widened() &&
@@ -301,22 +305,22 @@ base::Duration Worker::State::wait_after(const RoundTrip& path, std::uint32_t re
                   std::max(path.timeout(), kSilenceMax));
 }
 
-// Longer by up to an eighth, so that workers do not send in step.
+// Makes the wait longer by up to an eighth, so that workers do not send in step.
 base::Duration Worker::State::spread(base::Duration wait) {
   const auto eighth = static_cast<std::uint64_t>(wait.ns) / 8;
   return wait + base::Duration{static_cast<std::int64_t>(prng_.below(eighth + 1))};
 }
 
-// One timer for the flow: it runs from the last progress and doubles while there is none. Silence
-// is the network's fault, and soon tried again; only what waits for a late peer is asked about ever
-// more rarely.
+// Each flow has one timer, which restarts at any progress and backs off while there is none.
+// Silence is blamed on the network, so that the worker soon tries again. It keeps backing off only
+// for chunks that wait for a late worker.
 void Worker::State::arm(Flow& flow, base::Instant now) {
   if (flow.in_flight == 0) {
     flow.timeout_at = base::Instant::never();
     return;
   }
   const RoundTrip& path = sites_[flow.site].path;
-  const base::Duration waited = flow.peer_is_late
+  const base::Duration waited = flow.other_is_late
                                     ? std::min(base::Duration{path.timeout().ns << flow.backoff},
                                                std::max(path.timeout(), kLateMax))
                                     : wait_after(path, flow.backoff);
@@ -336,27 +340,28 @@ void Worker::State::handle_timeout(base::Instant now) {
   }
 }
 
-// Asks about one chunk, or sends it again, by turns. Only that one: the answer shows which others
-// are lost. A late peer explains the silence about chunks that an aggregator has from us, and about
-// no others; so these others are asked about as soon as after silence.
+// Asks about one chunk and retransmits it in turn. One chunk is enough, because the answer shows
+// which others are lost. A late worker explains only the silence about chunks that an aggregator
+// has from us. For all other chunks the worker therefore asks as soon as after silence.
 void Worker::State::handle_flow_timeout(Flow& flow, base::Instant now) {
   if (!flow.waiting.empty()) {
     const std::uint16_t index = chunk_to_ask_about(flow, now);
     const bool asks = flow.backoff % 2 == 0;
     if (!asks) ++counters_.resent_timeout;
-    flow.peer_is_late = flow.peer_is_late && flow.slots[index].confirmed;
+    flow.other_is_late = flow.other_is_late && flow.slots[index].confirmed;
     queue_resend(flow, index, asks);
-    // Of the longest waits, too, every other one is odd.
+    // At the backoff limit, keep alternating between a query and a retransmission.
     flow.backoff = flow.backoff < kBackoffMax ? flow.backoff + 1 : kBackoffMax - 1;
   }
   arm(flow, now);
   CHECK_THAT(flow.timeout_at.ns, >, now.ns);
 }
 
-// The chunk that was sent first of those whose contribution may be lost. Where no chunk's may be,
-// by turns the first in the order of calls, for which all others wait, and the one sent first.
-// Shortly before a deadline it is the first of the call that will be late, so that its failure
-// names who is missing then, and not who was missing long ago.
+// Returns the chunk that was sent first among those whose contribution may be lost. If there is
+// none, returns in turn the first chunk in the order of calls, for which all others wait, and the
+// chunk that was sent first. Shortly before a deadline it prefers the first chunk of the call that
+// will be late. The failure of that call then names the ranks that are missing at the end, and not
+// those that were missing long ago.
 std::uint16_t Worker::State::chunk_to_ask_about(const Flow& flow, base::Instant now) const {
   const auto place = [&flow](std::uint16_t index) {
     return std::pair(flow.slots[index].transfer, flow.slots[index].chunk);

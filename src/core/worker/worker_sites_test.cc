@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One tensor over two sites, of which one answers late: how far the worker goes on with the other.
+// A tensor goes over two sites, one of which answers late. The tests check how far the worker
+// continues with the other site.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -23,7 +24,7 @@ void decode(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
 
 constexpr TensorCodec kCodec = {4, encode, decode};
 
-// The only rank of its job. Each site's packets take no time, unless the site is silent.
+// The only rank of its job. Packets to a site take no time, unless the site is silent.
 class WorkerOfTwoSites {
  public:
   WorkerOfTwoSites() : worker_(worker_options()), sites_{aggregator(), aggregator()} {}
@@ -87,8 +88,8 @@ class WorkerOfTwoSites {
 
 constexpr std::uint64_t kChunks = 8000;
 
-// The call ends with the slower site. So the worker leaves the links that both share to that one,
-// after a few windows.
+// The call ends with the slower site. After a few windows the worker therefore leaves the links
+// that both share to that site.
 TEST(WorkerSites, TheFasterOneWaitsForTheSlower) {
   const std::vector<std::int32_t> input(kChunks * 360, 1);
   WorkerOfTwoSites rank;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contributions without their blocks of zeros, or without their quarters of blocks where
-// that takes fewer bytes, which is known once a chunk is encoded. Thin ones share a packet,
-// a bundle, where they are for chunks on slots that follow each other: a packet's headers would
-// otherwise weigh as much as what is in it. So that bundles become full, chunks wait while more
-// than half of the window is in flight. What then comes back makes room for more of them; the
-// oldest chunk that lacks a contribution waits at nobody for longer, because all before it are
-// complete.
+// Sends contributions without their blocks of zeros. If that takes fewer bytes, which is
+// known once a chunk is encoded, they also leave out quarters of blocks. Thin contributions
+// to chunks on consecutive slots share a packet, a bundle, because a packet's headers would
+// otherwise be as large as its content. So that bundles become full, chunks wait while more than
+// half of the window is in flight. Results that come back then make room for more chunks. No rank
+// holds back the oldest chunk that lacks a contribution for longer than that, because all chunks
+// before it are complete.
 #include <algorithm>
 
 #include "base/check.h"
@@ -16,7 +16,8 @@
 namespace infold::core {
 namespace {
 
-// Chunks in quarters are as thin as the last were, give or take an eighth of a packet.
+// Chunks in quarters are estimated to be as thin as the last ones, give or take an eighth of a
+// packet.
 constexpr std::size_t kEstimateSlack = 8;
 
 }  // namespace
@@ -34,7 +35,8 @@ BlockSet Worker::State::present_in(const Transfer& transfer, std::uint64_t chunk
   const std::uint64_t first_block = first >> layout.block_shift();
   BlockSet set =
       BlockSet::slice(transfer.request.present, first_block, layout.block_count(elements));
-  // Chunks of integers may begin within one of the tensor's blocks: each of theirs lies in two.
+  // Chunks of integers may begin inside one of the tensor's blocks. Each of the chunk's blocks then
+  // lies in two blocks of the tensor.
   const std::uint64_t into_block = first - (first_block << layout.block_shift());
   if (into_block == 0) return set;
   const std::uint32_t touched =
@@ -43,8 +45,8 @@ BlockSet Worker::State::present_in(const Transfer& transfer, std::uint64_t chunk
   return set;
 }
 
-// How many of the flow's next chunks go into one packet; one, if that is not to be a bundle. Of
-// chunks in quarters more may be meant than will fit, because their bytes are an estimate.
+// Returns how many of the flow's next chunks go into one packet: one if the packet will not be a
+// bundle. With chunks in quarters the number may be too large, because their bytes are an estimate.
 // Requires: may_send_next().
 Worker::State::Bundle Worker::State::plan_bundle(Flow& flow, bool pauses) const {
   const Transfer& transfer = streams_[flow.stream].at(flow.next_transfer);
@@ -83,14 +85,14 @@ Worker::State::Bundle Worker::State::plan_bundle(Flow& flow, bool pauses) const 
   return {INFOLD_SPARSE_CHUNKS_MAX, false};
 }
 
-// Rounded up, so that whole blocks are what quarters do not save a sixteenth of.
+// Rounds up, so that whole blocks are used unless quarters save at least a sixteenth.
 void Worker::State::note_grain(Flow& flow, std::size_t in_quarters, std::size_t in_blocks) {
   const std::size_t share = (in_quarters * kWholeBlocks + in_blocks - 1) / in_blocks;
   flow.grain = static_cast<std::uint8_t>(std::min<std::size_t>(share, kWholeBlocks));
   flow.plan = {};
 }
 
-// Chunks with specials go alone and whole.
+// Sends a bundle. Chunks with specials go alone and whole.
 Worker::Transmit Worker::State::send_bundle(Flow& flow, std::uint32_t chunks, bool pauses,
                                             base::Instant now, std::span<std::byte> out) {
   const std::uint16_t first = flow.next_slot;
@@ -128,7 +130,7 @@ Worker::Transmit Worker::State::send_bundle(Flow& flow, std::uint32_t chunks, bo
   }
   if (planned == 1) return send_chunk(flow, first, now, out);
   note_grain(flow, in_quarters, bytes);
-  if (flow.grain < kWholeBlocks) {  // the first such packet: the next will be as full as can be
+  if (flow.grain < kWholeBlocks) {  // the first packet in quarters; the next will be full
     QuartersWriter writer(body);
     for (std::uint32_t i = 0; i < planned; ++i) {
       const Chunk chunk = chunk_on(flow, static_cast<std::uint16_t>(first + i));
@@ -153,8 +155,8 @@ Worker::Transmit Worker::State::finish_bundle(Flow& flow, std::uint16_t first, s
   return {flow.site, INFOLD_HEADER_BYTES + body};
 }
 
-// As many of the next chunks as fit, up to the first with specials, each put on its slot once it is
-// written. Returns what a body of their whole blocks would have taken.
+// Writes as many of the next chunks as fit, up to the first with specials, and puts each on its
+// slot. Returns the bytes that a body of their whole blocks would have taken.
 std::size_t Worker::State::take_in_quarters(Flow& flow, std::uint32_t chunks, bool pauses,
                                             QuartersWriter& writer) {
   Transfer& transfer = streams_[flow.stream].at(flow.next_transfer);
@@ -175,7 +177,7 @@ std::size_t Worker::State::take_in_quarters(Flow& flow, std::uint32_t chunks, bo
   return in_blocks;
 }
 
-// Returns false for what has specials or does not fit.
+// Returns false if the chunk has specials or does not fit.
 bool Worker::State::add_in_quarters(const Chunk& chunk, const BlockSet& present,
                                     QuartersWriter& writer) {
   const ElementLayout layout = chunk.transfer.request.layout;
@@ -185,7 +187,7 @@ bool Worker::State::add_in_quarters(const Chunk& chunk, const BlockSet& present,
   return writer.add(Quarters(layout, chunk.range.elements, source), source);
 }
 
-// A chunk that goes alone, in whichever form takes the fewest bytes.
+// Writes a chunk that goes alone, in the form that takes the fewest bytes.
 std::size_t Worker::State::write_thin(const Chunk& chunk, std::span<std::byte> out) {
   const ElementLayout layout = chunk.transfer.request.layout;
   const std::uint32_t elements = chunk.range.elements;
@@ -228,7 +230,8 @@ std::size_t Worker::State::write_thin(const Chunk& chunk, std::span<std::byte> o
   return INFOLD_HEADER_BYTES + bytes;
 }
 
-// How many, up to the first with specials. Adds what they would take in quarters.
+// Encodes chunks up to the first with specials and returns their number. Adds the bytes that they
+// would take in quarters to `in_quarters`.
 std::uint32_t Worker::State::encode_bundle(Flow& flow, std::uint16_t first, std::uint32_t chunks,
                                            SparseWriter& writer, std::size_t& in_quarters) {
   for (std::uint32_t i = 0; i < chunks; ++i) {
@@ -243,7 +246,7 @@ std::uint32_t Worker::State::encode_bundle(Flow& flow, std::uint16_t first, std:
   return chunks;
 }
 
-// Returns whether a special is among the elements.
+// Encodes the blocks of `present`. Returns whether a special is among the elements.
 bool Worker::State::encode_present(const Chunk& chunk, const BlockSet& present,
                                    SparseWriter::Part part) const {
   const TransferRequest& request = chunk.transfer.request;

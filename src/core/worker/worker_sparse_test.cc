@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When thin contributions share a packet, and when they wait for that.
+// When thin contributions share a packet, and when they wait to do so.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kChunkElements = 64;  // two blocks
 constexpr ElementLayout kLayout = {WireFormat::bfp32, DataType::f32};
 
-// Numbers of at most 24 bits as mantissas of one unit; an infinity as its code.
+// Encodes numbers of at most 24 bits as mantissas of one unit, and an infinity as its code.
 bool encode(const void*, const std::byte* tensor, ChunkRange range, const std::uint16_t*,
             std::byte* exponents, std::byte* elements) {
   const std::uint32_t blocks = kLayout.block_count(range.elements);
@@ -38,7 +38,7 @@ bool encode(const void*, const std::byte* tensor, ChunkRange range, const std::u
 void ignore(void*, std::byte*, ChunkRange, const TensorCodec::Received&) {}
 constexpr TensorCodec kCodec = {4, encode, ignore};
 
-// One worker and its aggregator: every chunk is complete with its contribution.
+// One worker and its aggregator, so that each contribution completes its chunk.
 class Thin : public testing::Test {
  protected:
   void make(std::uint32_t chunks, std::uint32_t every, std::uint16_t slots = 128,
@@ -73,7 +73,7 @@ class Thin : public testing::Test {
     ASSERT_TRUE(worker_->submit(now_, request).has_value());
   }
 
-  // The next datagram's chunks; 0: none.
+  // Sends the next datagram and returns how many chunks it has; 0: there is no datagram.
   std::uint32_t send() {
     std::vector<std::byte> out(1472);
     const auto sent = worker_->poll_transmit(now_, out);
@@ -109,7 +109,7 @@ class Thin : public testing::Test {
 };
 
 TEST_F(Thin, ContributionsShareAPacketUntilItIsFull) {
-  make(32, 4);  // a block in every other chunk: a set and 66 bytes a chunk
+  make(32, 4);  // a block in every other chunk: on average a set and 66 bytes per chunk
   submit();
   EXPECT_EQ(send(), 20U);
   EXPECT_EQ(send(), 12U) << "the window's rest: others are not to wait for all";
@@ -164,7 +164,7 @@ TEST_F(Thin, ABundleEndsBeforeSpecials) {
   EXPECT_TRUE(worker_->has_event());
 }
 
-// The second round of slots begins at the first slot, which a packet does not go back to.
+// The second round of slots begins at the first slot, and a packet cannot continue there.
 TEST_F(Thin, ABundleEndsWithTheLastSlot) {
   make(40, 16, 24);
   submit();
@@ -176,7 +176,7 @@ TEST_F(Thin, ABundleEndsWithTheLastSlot) {
 }
 
 TEST_F(Thin, QuartersFillPacketsAsBlocksDo) {
-  make(1000, 4, 128, kChunkElements, 1);  // in every other chunk a quarter: 4 bytes, or 4 + 4 + 32
+  make(1000, 4, 128, kChunkElements, 1);  // a quarter in every other chunk: 4 bytes, or 4 + 4 + 32
   submit();
   EXPECT_EQ(send(), 20U) << "as many as would fit if they were blocks";
   EXPECT_EQ(grain_, INFOLD_GRAIN_QUARTERS);
@@ -205,7 +205,7 @@ TEST_F(Thin, WholeBlocksGoAsTheyAre) {
   }
 }
 
-// A packet's grain is tried out on what is in it, whatever the one before was.
+// Each packet chooses the grain that suits its own content, whatever the packet before used.
 TEST_F(Thin, TheGrainFollowsWhatIsThere) {
   make(400, 2, 128, kChunkElements, 1);
   for (std::size_t i = values_.size() / 3; i < values_.size() * 2 / 3; ++i) {
@@ -222,7 +222,7 @@ TEST_F(Thin, TheGrainFollowsWhatIsThere) {
   EXPECT_EQ(grains, (std::vector{1, 0, 1}));
 }
 
-// Some quarter of every block: no block can be left out, yet three of four quarters.
+// Every block has one nonzero quarter, so no block can be left out, but three of four quarters can.
 TEST_F(Thin, AChunkThatGoesAloneLeavesOutQuarters) {
   make(64, 1, 128, 352, 1);
   submit();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of Worker, shared by the files that implement it: worker_transfers.cc (submission to
-// event), worker_send.cc (what goes out, and when), worker_sparse.cc (without blocks of zeros),
-// worker_receive.cc (what comes in), worker_end.cc (the job's end), worker_invariants.cc (what is
-// always true). A stream is an order of chunks; a flow is the part of a stream that one site sums,
-// with its own slots and window. Not for inclusion elsewhere.
+// The inside of Worker, which the files that implement it share: worker_transfers.cc (from
+// submission to event), worker_send.cc (what is sent, and when), worker_sparse.cc (contributions
+// without zeros), worker_receive.cc (what is received), worker_end.cc (the job's end) and
+// worker_invariants.cc. A stream is an order of chunks; a flow is the part of a stream that one
+// site sums, with its own slots and window. No other file may include this header.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ class Worker::State {
   std::uint64_t digest() const;
   std::size_t memory_bytes() const;
 
-  // A public function that changes the worker holds one: what must be true is true before and
-  // after.
+  // Each public function that changes the worker holds one of these, which checks the invariants
+  // before and after.
   class Inputs {
    public:
     explicit Inputs(State& state);
@@ -56,28 +56,28 @@ class Worker::State {
    private:
     State& state_;
   };
-  // Functions that are called for every packet check the flow that they touch. Checks all now and
-  // then (WorkerOptions::check_period).
+  // Checks everything now and then (WorkerOptions::check_period). Functions that are called for
+  // every packet otherwise check only the flow that they touch.
   void count_input() {
     if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
   }
 
   static constexpr std::uint8_t kWholeBlocks = 16;
-  // Own chunks of a transfer whose chunks have no numbers yet.
+  // The value of own_chunks while a transfer's chunks have no numbers.
   static constexpr std::uint64_t kNotKnown = ~std::uint64_t{0};
   static constexpr std::uint8_t kBackoffMax = 12;  // doublings of a wait
-  // One packet in this time is no load on any path, and a person does not see it pass.
+  // One packet per this time is not a load on any path, and a person does not notice the delay.
   static constexpr base::Duration kSilenceMax = base::milliseconds(20);
 
   enum StreamName : std::uint8_t { small_stream, bulk_stream, stream_count };
 
   struct Transfer {
-    TransferRequest request;        // its layout is that on the wire
-    std::uint32_t codec_bytes = 0;  // of an integer as the codec makes it; wider on the wire
+    TransferRequest request;        // its layout is the one on the wire
+    std::uint32_t codec_bytes = 0;  // bytes of an integer from the codec, if the wire's are wider
     TransferId id = TransferId::none;
     std::uint64_t first_chunk = 0;  // in the stream's order
     std::uint64_t chunk_count = 0;
-    std::uint64_t own_chunks = 0;  // of sites that this worker drives, once that is known
+    std::uint64_t own_chunks = 0;  // chunks for the sites that this worker drives, once known
     std::uint64_t done_chunks = 0;
     std::uint32_t chunk_elements = 0;
     StreamName after_stream = small_stream;
@@ -86,35 +86,36 @@ class Worker::State {
     bool waits_for_release = false;
     bool has_size = true;
     bool done = false;
-    bool announced = false;       // not done before its announcement is
-    std::uint64_t announces = 0;  // one past the place of a bulk tensor that it only announces
+    bool announced = false;       // it is not done before its announcement is
+    std::uint64_t announces = 0;  // one past the place of the bulk tensor that it announces
     std::uint16_t ranks_summed = 0;
-    RankRanges missing;  // as last said of one of its chunks, and when
+    RankRanges missing;  // as last said about one of its chunks, and when
     base::Instant missing_at;
-    ChunkSignature signature;  // elements differ in the last chunk
+    ChunkSignature signature;  // the last chunk has another element count
 
     bool is_widened() const {
       return !request.layout.has_partial_sums() && codec_bytes != request.layout.element_bytes();
     }
   };
 
-  // Transfers in the order of submission; a ring, addressed by their place in that order.
+  // Transfers in the order of submission, in a ring that is indexed by their place in that order.
   struct Stream {
     std::vector<Transfer> ring;
-    std::uint64_t first = 0;  // the oldest that is not done, or end
+    std::uint64_t first = 0;  // the oldest transfer that is not done, or end
     std::uint64_t end = 0;
-    std::uint64_t numbered = 0;  // those before it have their chunks' numbers
+    std::uint64_t numbered = 0;  // the chunks of transfers before this one have numbers
     std::uint64_t next_chunk = 0;
     std::uint64_t abreast_until = 0;  // chunks before this one are not too far ahead
 
-    // The ring's length is a power of two: a division here would cost as much as a chunk's header.
+    // The ring's length is a power of two, because a division here would cost as much as a chunk's
+    // header.
     Transfer& at(std::uint64_t place) { return ring[place & (ring.size() - 1)]; }
     const Transfer& at(std::uint64_t place) const { return ring[place & (ring.size() - 1)]; }
     bool is_done(std::uint64_t place) const { return place < first || at(place).done; }
   };
 
-  // How far the next packet's chunks have been counted. Chunks that wait to become a full packet
-  // are counted on from here, not anew with each result.
+  // How far the next packet's chunks have been counted. For chunks that wait to fill a packet,
+  // counting continues from here instead of starting again with each result.
   struct BundlePlan {
     std::uint32_t chunks = 0;
     std::size_t bytes = 0;
@@ -129,22 +130,23 @@ class Worker::State {
     std::uint16_t first_slot = 0;
     std::vector<WorkerSlot> slots;
     std::vector<std::uint16_t> floors;  // blocks_max for each slot
-    Stripe::Cursor next_chunk;          // the site's next one of this stream
-    std::uint16_t next_slot = 0;        // where it goes
-    std::uint64_t next_transfer = 0;    // where to look for it
-    bool next_waits = false;            // for another transfer's result
+    Stripe::Cursor next_chunk;          // the site's next chunk of this stream
+    std::uint16_t next_slot = 0;        // the slot of that chunk
+    std::uint64_t next_transfer = 0;    // where to look for its transfer
+    bool next_waits = false;            // the next chunk waits for another transfer's result
     BundlePlan plan;
-    // Of kWholeBlocks, what quarters took of what whole blocks would have taken, the last time.
+    // The bytes that quarters took the last time, relative to whole blocks, in units of 1 /
+    // kWholeBlocks.
     std::uint8_t grain = kWholeBlocks;
     std::uint32_t in_flight = 0;
-    bool burst_confirmed = false;  // something came back since the flow was idle
+    bool burst_confirmed = false;  // something has come back since the flow was idle
     SlotList waiting;              // in the order they were sent
     SlotList resending;
     Window window;
     base::Instant timeout_at = base::Instant::never();
     std::uint8_t backoff = 0;
-    bool peer_is_late = false;   // says the last answer, so that silence is not the network's
-    base::Instant skewed_until;  // chunks sent before this waited for a late peer
+    bool other_is_late = false;  // the last answer said so, so silence is not the network's fault
+    base::Instant skewed_until;  // chunks sent before this waited for a late worker
   };
 
   struct Site {
@@ -153,11 +155,11 @@ class Worker::State {
     std::uint32_t epoch = 0;
     RoundTrip path;
     Lull lull;
-    std::uint32_t unclear_results = 0;  // since the last one that says how long the path is
-    bool abort_due = false;             // the job's end is still to be told, or to be heard back
+    std::uint32_t unclear_results = 0;  // since the last result that measured the path
+    bool abort_due = false;             // the site must still hear of the job's end, or confirm it
     std::uint8_t aborts_sent = 0;
     base::Instant abort_at;
-    bool answered = false;  // anything valid ever came from it
+    bool answered = false;  // something valid has come from it
   };
 
   // A chunk on its slot, looked up once.
@@ -181,7 +183,7 @@ class Worker::State {
 
   // worker_invariants.cc
   void assert_invariants() const;
-  // When one of its packets has been handled or written.
+  // Checks a flow after one of its packets has been handled or written.
   void assert_flow(const Flow& flow) const {
     CHECK_THAT(flow.in_flight, <=, flow.slots.size());
     const bool is_idle = flow.in_flight == 0;
@@ -216,7 +218,7 @@ class Worker::State {
   bool is_chunk_done(StreamName name, std::uint64_t chunk) const;
   std::uint16_t take_next_chunk(Flow& flow, bool pauses);
   Transmit send_chunk(Flow& flow, std::uint16_t index, base::Instant now, std::span<std::byte> out);
-  // Chunks of large tensors that have not been sent.
+  // Returns whether the flow has chunks of large tensors that have not been sent.
   bool has_more(const Flow& flow) const;
   void expect_next_chunk(const Flow& flow) const;
   Header header_of(const Chunk& chunk, Kind kind) const;
@@ -225,7 +227,7 @@ class Worker::State {
   bool may_stay_in_input(const Chunk& chunk) const;
   std::size_t write_head(const Chunk& chunk, std::span<std::byte> out);
   void note_sent(Flow& flow, std::uint16_t index, base::Instant now);
-  // How long to wait for an answer after so many that did not come.
+  // Returns how long to wait for an answer after `repeats` answers that did not come.
   static base::Duration wait_after(const RoundTrip& path, std::uint32_t repeats);
   base::Duration spread(base::Duration wait);
   void arm(Flow& flow, base::Instant now);
@@ -235,7 +237,7 @@ class Worker::State {
   // worker_sparse.cc
   struct Bundle {
     std::uint32_t chunks = 0;
-    bool waits = false;  // to become fuller; answers to others are on their way
+    bool waits = false;  // waits to become fuller while other chunks are in flight
   };
   bool sends_sparse(const Flow& flow, const Transfer& transfer) const;
   BlockSet present_in(const Transfer& transfer, std::uint64_t chunk) const;
@@ -277,26 +279,26 @@ class Worker::State {
   std::uint32_t world_digest_ = 0;
   std::uint32_t blocks_max_ = 0;
   std::vector<Site> sites_;
-  std::vector<std::uint8_t> driven_;  // of these, with which it exchanges packets
+  std::vector<std::uint8_t> driven_;  // the sites that it exchanges packets with
   std::array<Stream, stream_count> streams_;
   std::vector<Flow> flows_;
-  std::uint32_t next_site_ = 0;  // of those driven, whose turn it is to send first
+  std::uint32_t next_site_ = 0;  // index into driven_: the site whose turn it is to send first
   std::uint32_t live_transfers_ = 0;
   bool takes_part_ = false;
   std::uint64_t last_id_ = 0;
   base::Instant earliest_deadline_ = base::Instant::never();
-  // Of the datagram that is being written.
+  // Belong to the datagram that is being written.
   Payload takes_payload_ = Payload::in_out;
   std::span<const std::byte> payload_;
-  base::CacheLineVector<std::byte> chunk_;  // one, before zeros are left out or put back
-  std::vector<Event> events_;               // a ring
+  base::CacheLineVector<std::byte> chunk_;  // one chunk, with or without its zeros
+  std::vector<Event> events_;               // used as a ring
   std::size_t first_event_ = 0;
   std::size_t event_count_ = 0;
   std::optional<Failure> failure_;
   Abort said_;  // what this worker tells the sites about the end
   WorkerCounters counters_;
   base::Prng prng_;
-  std::uint32_t inputs_ = 0;  // counted where some of them are followed by a check of everything
+  std::uint32_t inputs_ = 0;  // counted only if check_period is set
 };
 
 Failure failure_of(const Abort& abort, const TransferRequest* own, std::uint16_t world);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transfers from submission to event.
+// The way of transfers from submission to event.
 #include <algorithm>
 #include <bit>
 
@@ -25,15 +25,15 @@ std::uint64_t count_chunks(std::uint64_t elements, std::uint32_t chunk_elements)
 }
 
 // A slot is taken until its chunk is back, and slots are used in turn. A lost chunk is back after
-// three round trips (overtaken, asked about, sent again); with a window of more than a quarter of
-// the slots it would stop the others before.
+// three round trips (overtaken, asked about, sent again). If the window were larger than a quarter
+// of the slots, it would stop the other chunks before that.
 std::uint32_t window_most(std::uint32_t slots) {
   return std::max({slots / 4, std::min(slots, Window::kInitial), 1U});
 }
 
-// Window::kEvenChunks for a site of the mean weight, and in proportion for the others. Else each
-// site gets the same rate whatever its share, and the one with the largest share is done last. A
-// site in memory shares no link.
+// Returns Window::kEvenChunks for a site of the mean weight, and other values in proportion.
+// Otherwise each site would get the same rate whatever its share, and the site with the largest
+// share would finish last. Sites in memory do not count, because they do not share links.
 std::uint32_t even_chunks(const std::vector<SiteOptions>& sites, std::size_t site) {
   std::uint32_t weights = 0;
   std::uint32_t count = 0;
@@ -112,7 +112,7 @@ base::Result<void> Worker::State::check(const TransferRequest& request) const {
                       "the path's datagrams are too small for this wire format",
                       options_.limits.datagram_bytes_max);
   }
-  // A site that does not know native drops its packets, even without elements.
+  // A site that does not know native drops packets of it, even without elements.
   const bool needs_format =
       request.elements > 0 || request.sized_later || request.layout.is_native();
   if (needs_format && !options_.sums(request.layout)) {
@@ -198,8 +198,8 @@ bool Worker::State::has_room(StreamName name) const {
   return streams_[name].end - streams_[name].first < streams_[name].ring.size();
 }
 
-// A bulk tensor takes a place in the small stream too, for a chunk without elements:
-// ranks that disagree about which stream a call belongs to could not notice otherwise. Returns
+// A bulk tensor also takes a place in the small stream, for a chunk without elements.
+// Otherwise ranks could not notice that they disagree about which stream a call belongs to. Returns
 // whether this worker drives the site of that chunk.
 bool Worker::State::announce(const TransferRequest& request) {
   Transfer& announcement = enqueue(request, small_stream, 0, 1);
@@ -233,7 +233,8 @@ Worker::State::Transfer& Worker::State::enqueue(const TransferRequest& request, 
   return transfer;
 }
 
-// As far as sizes are known: chunks go by the order of calls, whenever these are ready.
+// Numbers chunks as far as sizes are known. The order of calls numbers the chunks, whenever the
+// calls are ready.
 void Worker::State::number_chunks(Stream& stream) {
   for (; stream.numbered < stream.end; ++stream.numbered) {
     Transfer& transfer = stream.at(stream.numbered);
@@ -280,14 +281,14 @@ void Worker::State::set_size(TransferId id, std::uint64_t elements, const std::u
   if (transfer.chunk_count == 0) transfer.own_chunks = 0;
   const std::uint64_t known = stream.numbered;
   number_chunks(stream);
-  // One without an element is done before those that it stands behind have a size.
+  // A transfer without elements may be done before earlier transfers have a size.
   if (place >= stream.numbered) end_if_done(transfer, name);
   for (place = known; place < stream.numbered; ++place) {
     if (!stream.at(place).done) end_if_done(stream.at(place), name);
   }
 }
 
-// One that is no longer in a ring is done, which after_transfer = 0 also says.
+// A transfer that is no longer in a ring is done, and after_transfer = 0 means the same.
 void Worker::State::find_predecessor(Transfer& transfer) {
   if (transfer.request.after == TransferId::none) return;
   transfer.waits_for_release = !drives_all();
@@ -325,7 +326,8 @@ Contributors Worker::State::expected_contributors(const Transfer& transfer) cons
   return {options_.world, options_.world, world_digest_};
 }
 
-// The chunk's result is in the tensor: frees its slot, and tells when it was the last one.
+// Frees the slot of a chunk whose result is in the tensor. Ends the transfer if this was the last
+// chunk.
 void Worker::State::finish_chunk(Chunk chunk, const Contributors& contributors) {
   Transfer& transfer = chunk.transfer;
   CHECK(chunk.slot.state != WorkerSlot::State::idle);

@@ -27,8 +27,8 @@ base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char*
   if (!file.is_open()) {
     return base::fail(base::Code::resource_exhausted, where, "cannot open a TCP socket", errno);
   }
-  // Connections of an earlier process stay in TIME_WAIT for a minute and must not block the
-  // address.
+  // Connections of an earlier process stay in TIME_WAIT for a minute. They must not keep this
+  // process from using the address.
   const int yes = 1;
   setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   if (bind(file.get(), address.data(), address.bytes()) != 0 || listen(file.get(), kBacklog) != 0) {

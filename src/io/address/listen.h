@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Binds a socket to an address of this host, and says why that failed, with the same words for UDP
-// and TCP. Any thread.
+// Binds a socket to an address of this host. If that fails, UDP and TCP explain the reason in the
+// same words. Any thread may call.
 #pragma once
 
 #include "base/result.h"

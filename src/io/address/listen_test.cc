@@ -20,14 +20,14 @@ SocketAddress address_of(const FileDescriptor& socket) {
 
 TEST(Listen, SaysWhyAnAddressCannotBeHad) {
   const auto free = SocketAddress::parse("127.0.0.1:0", "test");
-  const auto listener = listen_at(*free, "control");
+  const auto listener = listen_at(*free, "join");
   ASSERT_TRUE(listener);
-  const auto taken = listen_at(address_of(*listener), "control");
+  const auto taken = listen_at(address_of(*listener), "join");
   ASSERT_FALSE(taken);
-  EXPECT_STREQ(taken.error().where, "control");
+  EXPECT_STREQ(taken.error().where, "join");
   EXPECT_STREQ(taken.error().detail, "the address is in use");
-  // This range is for documentation. No host has an address in it.
-  const auto foreign = listen_at(*SocketAddress::parse("192.0.2.1:7700", "test"), "control");
+  // This range is reserved for documentation, so no host has an address in it.
+  const auto foreign = listen_at(*SocketAddress::parse("192.0.2.1:7700", "test"), "join");
   ASSERT_FALSE(foreign);
   EXPECT_STREQ(foreign.error().detail, "this host has no such address");
 }

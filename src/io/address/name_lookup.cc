@@ -2,13 +2,12 @@
 #include "io/address/name_lookup.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 
+#include "base/mutex.h"
 #include "io/host/clock.h"
 
 namespace infold::io {
@@ -16,11 +15,11 @@ namespace {
 
 using base::Code;
 
-// The caller and the thread of the look-up share this. The last owner destroys it.
+// Shared by the caller and the look-up thread. The last owner destroys it.
 struct LookUp {
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  std::optional<base::Result<SocketAddress>> found;
+  base::Mutex mutex;
+  base::StopConditionVariable changed;
+  std::optional<base::Result<SocketAddress>> found GUARDED_BY(mutex);
 };
 
 }  // namespace
@@ -34,17 +33,17 @@ base::Result<SocketAddress> look_up(const std::string& text, const char* what,
   try {
     std::thread([shared, text, what, reader] {
       base::Result<SocketAddress> found = reader(text, what);
-      const std::lock_guard lock(shared->mutex);
+      const base::MutexLock lock(shared->mutex);
       shared->found = std::move(found);
       shared->changed.notify_all();
     }).detach();
   } catch (const std::system_error&) {
     return base::fail(Code::resource_exhausted, what, "cannot be looked up: no thread");
   }
-  std::unique_lock lock(shared->mutex);
+  base::MutexLock lock(shared->mutex);
   const std::chrono::steady_clock::time_point end{std::chrono::nanoseconds(deadline.ns)};
-  const auto is_found = [&] { return shared->found.has_value(); };
-  // Instant::never() as a time point would overflow in wait_until().
+  const auto is_found = [&]() REQUIRES(shared->mutex) { return shared->found.has_value(); };
+  // wait_until() would overflow if Instant::never() were passed as a time point.
   const bool found = deadline == base::Instant::never()
                          ? shared->changed.wait(lock, stop, is_found)
                          : shared->changed.wait_until(lock, stop, end, is_found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks a host name up within a deadline. The system's look-up has no deadline and cannot be
-// cancelled. So it runs on a thread of its own, which outlives a caller that stops waiting.
+// Looks up a host name within a deadline. The system's look-up has no deadline and cannot be
+// cancelled, so it runs on a thread of its own, which outlives a caller that stops waiting.
 #pragma once
 
 #include <stop_token>
@@ -16,8 +16,8 @@ namespace infold::io {
 
 using NameReader = base::Result<SocketAddress> (*)(std::string_view text, const char* what);
 
-// As SocketAddress::parse(). Returns at once for a numeric address. Fails with deadline_exceeded,
-// or with cancelled when `stop` is requested. `what` is static text.
+// Like SocketAddress::parse(), but returns at once for a numeric address. Fails with
+// deadline_exceeded, or with cancelled when `stop` is requested. `what` must be static text.
 base::Result<SocketAddress> look_up(const std::string& text, const char* what,
                                     base::Instant deadline, const std::stop_token& stop = {},
                                     NameReader reader = &SocketAddress::parse);

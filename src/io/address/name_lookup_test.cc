@@ -13,7 +13,7 @@ namespace {
 
 using base::Code;
 
-// Stands for name servers that do not answer: the look-up lasts until the test is over.
+// Imitates name servers that do not answer: the look-up lasts until the test is over.
 std::atomic<bool> is_held{false};
 
 base::Result<SocketAddress> look_up_for_long(std::string_view, const char* what) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network namespace for tests that change the network. The calling thread and the threads that it
-// starts get a loopback interface of their own.
+// Gives tests that change the network a network namespace. The calling thread and the threads that
+// it starts later get a loopback interface of their own.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ inline bool enter_own_network(int mtu_bytes) {
   return done && set_loopback_mtu(mtu_bytes);
 }
 
-// Adds fe80::1 to lo. The kernel lets sockets use an address only a moment later, so this waits.
+// Adds fe80::1 to lo. Waits until sockets can use it, which the kernel permits only a moment later.
 inline bool add_link_local_address() {
   struct {
     in6_addr address;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the kernel for its route, and tries the other interfaces with TCP handshakes.
+// Asks the kernel for the route that it would choose, and tries the other interfaces with TCP
+// handshakes.
 #include "io/address/route.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utility>
 
 #include "io/host/clock.h"
 
@@ -24,7 +26,8 @@ namespace {
 using base::Code;
 
 constexpr base::Duration kAnswerMax = base::milliseconds(200);
-// The round trip is the shortest of so many handshakes. The first may have to wait for ARP.
+// The round trip is the shortest of this many handshakes, because the first one may have to wait
+// for ARP.
 constexpr int kHandshakes = 3;
 
 struct FreeList {
@@ -41,7 +44,7 @@ socklen_t bytes_of(int family) {
   return family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
-// Returns each address of the family that packets can leave from, with its interface.
+// Returns each local address of the family whose interface is up, with that interface.
 std::vector<Route> local_addresses(int family) {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return {};
@@ -102,7 +105,8 @@ class Handshake {
   bool is_answered_ = false;
 };
 
-// Makes one handshake from each address at the same time. Drops the addresses without an answer.
+// Starts one handshake from each address at the same time. Drops the routes that get no answer,
+// except the kernel's own route.
 void measure(std::vector<Route>& routes, const SocketAddress& there) {
   std::vector<std::unique_ptr<Handshake>> handshakes;
   for (const Route& route : routes) {
@@ -143,7 +147,7 @@ int mtu_of(const std::string& interface) {
 
 }  // namespace
 
-// Connects a datagram socket, which sends no packet, and reads which route the kernel chose.
+// Connecting a datagram socket sends no packet, but it shows which route the kernel chooses.
 base::Result<Route> route_to(const SocketAddress& there) {
   const int fd = socket(there.data()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return base::fail(Code::unavailable, "route", "cannot open a socket", errno);

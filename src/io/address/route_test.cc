@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choice of a route, and probes of what a path carries.
+// Tests the choice of a route, and the probes that find out what a path carries.
 
 #include "io/address/route.h"
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST(Route, HeadersAreLongerOverIpv6) {
   EXPECT_EQ(header_bytes(*SocketAddress::parse("[::1]:9", "test")), 48);
 }
 
-// A host that echoes probes up to a given size.
+// Stands for a host that echoes probes up to a given size.
 class EchoHost {
  public:
   explicit EchoHost(std::size_t bytes_max)

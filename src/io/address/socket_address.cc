@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text to addresses and back.
+// Converts text to addresses and back.
 #include "io/address/socket_address.h"
 
 #include <algorithm>

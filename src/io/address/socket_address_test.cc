@@ -17,7 +17,7 @@ TEST(SocketAddress, ReadsWhatItWrites) {
     EXPECT_EQ(address(text).text(), text);
   }
   EXPECT_TRUE(address(":7700").is_any());
-  // One link-local text is a different address on each interface.
+  // The same link-local text means a different address on each interface.
   const SocketAddress on_lo = address("[fe80::1%lo]:80");
   EXPECT_EQ(on_lo.text(), "[fe80::1%lo]:80");
   EXPECT_EQ(on_lo.host_text(), "fe80::1%lo");

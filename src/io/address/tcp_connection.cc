@@ -20,8 +20,8 @@ namespace {
 
 using base::Code;
 
-// The first attempts follow within milliseconds, for hosts that start at the same time. Later
-// attempts come twenty times a second.
+// The first attempts follow each other within milliseconds, because hosts often start at the same
+// time. Later attempts come twenty times a second.
 constexpr base::Duration kPauseMin = base::milliseconds(1);
 constexpr base::Duration kPauseEarly = base::milliseconds(5);
 constexpr base::Duration kEarly = base::milliseconds(250);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connects over TCP to a host that may not listen yet. Tries again until a deadline.
+// Connects over TCP to a host that may not be listening yet, by trying again until a deadline.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
 // The local address of a connection.
 SocketAddress local_address_of(int connected_socket);
 
-// The bytes received over a connection. 0 if the system does not count them.
+// How many bytes the connection has received. 0 if the system does not count them.
 std::uint64_t received_bytes_of(int connected_socket);
 
 }  // namespace infold::io

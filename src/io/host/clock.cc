@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// std::chrono::steady_clock as an Instant; on Linux that is CLOCK_MONOTONIC.
+// Reads std::chrono::steady_clock, which is CLOCK_MONOTONIC on Linux.
 #include "io/host/clock.h"
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The system's clocks. Drivers hand the monotonic time to state machines. Any thread.
+// Reads the system's clocks. Drivers hand the monotonic time to state machines. Any thread may
+// call.
 #pragma once
 
 #include "base/instant.h"
@@ -8,10 +9,10 @@
 namespace infold::io {
 
 base::Instant monotonic_now();
-// The time since 1970 minus monotonic_now(). With it, instants of several hosts can be compared as
-// exactly as their clocks agree.
+// The time since 1970 minus monotonic_now(). Adding it to instants makes those of several hosts
+// comparable, as closely as the hosts' clocks agree.
 base::Duration wall_clock_offset();
-// Sleeps for that long, even if packets arrive.
+// Sleeps for `duration`, even if packets arrive meanwhile.
 void rest(base::Duration duration);
 
 }  // namespace infold::io

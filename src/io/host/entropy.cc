@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls getrandom(), or reads /dev/urandom. If both are forbidden, the clock is the source.
+// Calls getrandom(), or reads /dev/urandom. If both are forbidden, derives the number from the
+// clock.
 #include "io/host/entropy.h"
 
 #include <cerrno>

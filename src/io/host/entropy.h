@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unpredictable numbers from the kernel. They are the only numbers that no seed decides: epochs
-// that no attacker can guess, and names that differ from those of an earlier process. Any thread.
+// Draws unpredictable numbers from the kernel. Nothing else in infold is random without a seed. It
+// serves for epochs, which attackers must not guess, and for names, which must differ from the
+// names of an earlier process. Any thread may call.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A name for the place where a process runs: one running kernel, one network namespace, one user.
-// Processes with equal names can probably share memory. SharedMemoryMeeting finds out whether they
-// can.
+// Names the place where a process runs: one running kernel, one network namespace, one user.
+// Processes with equal names can probably share memory; SharedMemoryMeeting finds out whether they
+// really can.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace infold::io {
 
-// A different `name` makes a different host. Empty if the system does not say where this process
-// is.
+// Processes with different `name` arguments count as different hosts. Returns an empty text if the
+// system does not say where this process runs.
 std::string host_identity(std::string_view name);
 
 }  // namespace infold::io

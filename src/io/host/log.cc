@@ -15,21 +15,21 @@ std::int64_t unix_ms(base::Instant now) { return (now + wall_clock_offset()).ns 
 }  // namespace
 
 void Log::set(status::LogOptions options) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   format_ = options.format;
   level_.store(options.level, std::memory_order_relaxed);
 }
 
 void Log::write(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (!takes(level)) return;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const base::Instant now = monotonic_now();
   tell_left_out_locked(now, false);
   if (rate_.admit(now, kind)) put(level, kind, fields);
 }
 
 void Log::tell_left_out(bool all) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   tell_left_out_locked(monotonic_now(), all);
 }
 
@@ -42,7 +42,7 @@ void Log::tell_left_out_locked(base::Instant now, bool all) {
   }
 }
 
-// First writes how many lines were lost before. If that fails, this line is lost too.
+// First writes how many lines were lost before. If that fails, this line is lost as well.
 void Log::put(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (lost_ > 0) {
     if (!put_line(status::LogLevel::warn, "log_lines_lost", {{"count", lost_}})) {
@@ -54,7 +54,8 @@ void Log::put(status::LogLevel level, std::string_view kind, status::LogFields f
   if (!put_line(level, kind, fields)) ++lost_;
 }
 
-// A line stays incomplete if the reader takes a part and stops. Pipes and files never do that.
+// A write may be cut short, which leaves an incomplete line and counts as lost. Pipes and files
+// never do that.
 bool Log::put_line(status::LogLevel level, std::string_view kind, status::LogFields fields) {
   if (!is_ready()) return false;
   std::array<char, status::kLogLineBytesMax> room;
@@ -63,9 +64,9 @@ bool Log::put_line(status::LogLevel level, std::string_view kind, status::LogFie
   return ::write(descriptor_, room.data(), bytes) == static_cast<ssize_t>(bytes);
 }
 
-// poll() says that a pipe is ready when it has room for a whole line. The log waits once for a
-// reader that has stopped, and not again until the reader reads on. A pipe without a reader is an
-// error here. write() would raise SIGPIPE.
+// poll() reports that a pipe is ready when it has room for a whole line. The log waits once for a
+// reader that has stopped, and not again until the reader has read on. poll() reports a pipe
+// without a reader as an error, so the log never calls write(), which would raise SIGPIPE.
 bool Log::is_ready() {
   pollfd descriptor = {descriptor_, POLLOUT, 0};
   const int patience_ms = lost_ > 0 ? 0 : static_cast<int>(kLogPatience.ns / 1'000'000);

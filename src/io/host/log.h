@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of a daemon or a rank: one line for each event, on stderr. Any thread may write. A thread
-// waits at most kLogPatience for a reader that has stopped. Lines that then find no room are
-// counted, and a later line tells their number. Writing never fails and never throws.
+// The log of a daemon or a rank, which writes one line for each event to stderr. Any thread may
+// write. A thread waits at most kLogPatience for a reader that has stopped. Lines that find no room
+// are counted, and a later line tells their number. Writing never fails and never throws.
 //
 //   io::log(status::LogLevel::info, "rank_joined", {{"job", name}, {"rank", rank}});
 //
-// A kind is a literal and names what happened. The rate is limited for each kind. A value may hold
-// any bytes. The process has one log. It writes errors and warnings, unless set_log() sets another
-// level.
+// A kind is a literal that names what happened. Each kind has a rate limit of its own. A value may
+// hold any bytes. The process has one log, which writes errors and warnings unless set_log() sets
+// another level.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string_view>
 
 #include "base/instant.h"
+#include "base/mutex.h"
 #include "status/log_line.h"
 #include "status/log_rate.h"
 
@@ -26,31 +26,34 @@ constexpr base::Duration kLogPatience = base::milliseconds(20);
 
 class Log {
  public:
-  // Borrows the descriptor.
+  // Borrows the descriptor, which must stay open as long as the log.
   explicit Log(int descriptor) : descriptor_(descriptor) {}
 
   void set(status::LogOptions options);
-  // To skip the work for a line that is not written. Costs one relaxed load.
+  // Whether lines of this level are written. Ask first to skip the work of preparing a line; it
+  // costs one relaxed load.
   bool takes(status::LogLevel level) const {
     return level <= level_.load(std::memory_order_relaxed);
   }
   void write(status::LogLevel level, std::string_view kind, status::LogFields fields);
-  // Writes how many lines the rate limit has left out. With `all`, also those of the current
-  // period.
+  // Writes how many lines the rate limit has left out in periods that are over, and with `all` also
+  // in the current period.
   void tell_left_out(bool all);
 
  private:
-  void tell_left_out_locked(base::Instant now, bool all);
-  void put(status::LogLevel level, std::string_view kind, status::LogFields fields);
-  bool put_line(status::LogLevel level, std::string_view kind, status::LogFields fields);
-  bool is_ready();
+  void tell_left_out_locked(base::Instant now, bool all) REQUIRES(mutex_);
+  void put(status::LogLevel level, std::string_view kind, status::LogFields fields)
+      REQUIRES(mutex_);
+  bool put_line(status::LogLevel level, std::string_view kind, status::LogFields fields)
+      REQUIRES(mutex_);
+  bool is_ready() REQUIRES(mutex_);
 
   const int descriptor_;
   std::atomic<status::LogLevel> level_ = status::LogLevel::warn;
-  std::mutex mutex_;  // of the members below
-  status::LogFormat format_ = status::LogFormat::text;
-  status::LogRate rate_;
-  std::uint64_t lost_ = 0;  // since the reader stopped
+  base::Mutex mutex_;
+  status::LogFormat format_ GUARDED_BY(mutex_) = status::LogFormat::text;
+  status::LogRate rate_ GUARDED_BY(mutex_);
+  std::uint64_t lost_ GUARDED_BY(mutex_) = 0;  // lines lost since the reader stopped
 };
 
 // The log of the process, on stderr. It is never destroyed.

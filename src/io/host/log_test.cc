@@ -32,7 +32,7 @@ class PipedLog : public testing::Test {
     close(writer_);
   }
 
-  // The text since the last call.
+  // Returns the text that was written since the last call.
   std::string read_all() const {
     std::string all;
     std::array<char, 4096> piece{};
@@ -89,14 +89,15 @@ TEST_F(PipedLog, SaysHowManyOfAKindItLeftOut) {
   EXPECT_NE(read_all().find("more_of_these kind=join_refused count=5 seconds="), std::string::npos);
 }
 
-// A reader that has stopped costs one wait in all, and later gets the number of lost lines.
+// A reader that has stopped costs only one wait in all. When it reads on, it learns how many lines
+// were lost.
 TEST_F(PipedLog, AReaderThatStopsHoldsNobodyAndHearsWhatWasLost) {
   Log log(writer_);
   ASSERT_GT(fcntl(writer_, F_SETPIPE_SZ, 16384), 0);
   const std::string long_value(400, 'a');
   const base::Instant start = monotonic_now();
   for (int i = 0; i < 200; ++i) log.write(LogLevel::error, "job_ended", {{"why", long_value}});
-  // 160 lines with a wait each would take 3.2 s.
+  // If each of 160 lost lines waited, this would take 3.2 s.
   EXPECT_LT(monotonic_now() - start, base::milliseconds(1'600));
   const std::size_t written = lines_of(read_all()).size();
   EXPECT_GT(written, 0U);
@@ -109,7 +110,7 @@ TEST_F(PipedLog, AReaderThatStopsHoldsNobodyAndHearsWhatWasLost) {
   EXPECT_TRUE(lines[1].ends_with("error job_ended why=last")) << lines[1];
 }
 
-// The process gets no signal, does not wait and does not end.
+// The process neither waits nor ends, because it gets no signal.
 TEST_F(PipedLog, AReaderThatIsGoneIsNoMatter) {
   Log log(writer_);
   hang_up();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The capabilities that this process has now. Reads only.
+// Reads which capabilities this process has now.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace infold::io {
 
 enum class Privilege : std::uint8_t { network_administration, bpf, tracing };
 
-// The kernel's name of it, as "CAP_BPF".
+// The kernel's name for the capability, such as "CAP_BPF".
 const char* capability_name(Privilege privilege);
-// Whether the process has the capability, or one that includes it.
+// Whether the process has this capability or one that includes it.
 bool holds(Privilege privilege);
 
 }  // namespace infold::io

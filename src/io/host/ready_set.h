@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Descriptors of which one thread serves those that are readable. The set has a descriptor itself,
-// which is readable while one of the others is.
+// A set of descriptors for a thread that serves whichever of them are readable. The set has a
+// descriptor of its own, which is readable while any of the others is.
 #pragma once
 
 #include <array>
@@ -18,10 +18,11 @@ class ReadySet {
  public:
   static base::Result<ReadySet> open();
 
-  // `number` stands for the descriptor, which is closed after the set or never.
+  // ready() reports the descriptor by this number. The descriptor must stay open as long as the
+  // set.
   base::Result<void> add(int descriptor, std::uint32_t number);
-  // The numbers of some that are readable now. Others come with later calls. Valid until the next
-  // call. Does not wait.
+  // Returns the numbers of some descriptors that are readable now, without waiting; later calls
+  // return the others. Valid until the next call.
   std::span<const std::uint32_t> ready();
   int descriptor() const { return epoll_.get(); }
 

@@ -35,7 +35,7 @@ TEST(ReadySet, SaysWhichAreReadable) {
             (std::set<std::uint32_t>{1007, 1199}));
 }
 
-// More than one call returns: none starves.
+// More descriptors are ready than one call returns, and none of them starves.
 TEST(ReadySet, AllComeInTurn) {
   auto set = ReadySet::open();
   ASSERT_TRUE(set.has_value());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An eventfd. A write fails only if the count is at its limit, and then the doorbell rings already.
+// A doorbell is an eventfd. Writing to it fails only if the count is at its limit, and then the
+// doorbell is ringing already.
 #include "io/memory/doorbell.h"
 
 #include <cerrno>
@@ -25,7 +26,8 @@ base::Result<Doorbell> Doorbell::adopt(FileDescriptor file) {
   const ssize_t bytes = readlink(name.c_str(), kind, sizeof(kind));
   const std::string_view found(kind, bytes < 0 ? 0 : static_cast<std::size_t>(bytes));
   if (found != "anon_inode:[eventfd]") {
-    return base::fail(base::Code::invalid_argument, "eventfd", "a peer's doorbell is no eventfd");
+    return base::fail(base::Code::invalid_argument, "eventfd",
+                      "another rank's doorbell is not an eventfd");
   }
   return Doorbell(std::move(file));
 }

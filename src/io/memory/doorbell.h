@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Wakes a thread of this or another process. The thread sleeps in poll() at the doorbell's
-// descriptor until another thread rings. Rings before the sleep count as one ring. The descriptor
-// may be passed to another process.
+// Wakes a thread of this or another process. The thread sleeps in poll() on the doorbell's
+// descriptor until another thread rings. If the doorbell was rung before, however often, poll()
+// returns at once. The descriptor may be passed to another process.
 //
-// Any thread may ring. One thread silences.
+// Any thread may call ring(). Only one thread calls silence().
 #pragma once
 
 #include "base/result.h"
@@ -15,8 +15,8 @@ namespace infold::io {
 class Doorbell {
  public:
   static base::Result<Doorbell> open();
-  // Takes a doorbell that another process has opened. Refuses any other kind of file, because a
-  // write to it might block or raise a signal.
+  // Takes over a doorbell that another process has opened. Refuses any other kind of file, because
+  // writing to one might block or raise a signal.
   static base::Result<Doorbell> adopt(FileDescriptor file);
 
   // Makes a second owner of the same doorbell.

@@ -27,7 +27,7 @@ base::Result<std::span<std::byte>> map_all(const FileDescriptor& file, std::size
 }  // namespace
 
 base::Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
-  // The kernel would end the process with SIGXFSZ at a file beyond this limit.
+  // The kernel would end the process with SIGXFSZ if it made a file larger than this limit.
   rlimit limit = {};
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes) {
     return base::fail(Code::resource_exhausted, "memfd", "files may not be so large here");
@@ -36,7 +36,8 @@ base::Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
   if (!file.is_open()) {
     return base::fail(Code::unsupported, "memfd_create", "no shared memory here", errno);
   }
-  // Reserves the pages. With a size alone, the first write could find no page.
+  // This reserves the pages. If only the size were set, a first write could find that no page is
+  // left.
   if (const int reason = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)); reason != 0) {
     return base::fail(Code::resource_exhausted, "memfd", "no memory to share", reason);
   }
@@ -51,11 +52,12 @@ base::Result<SharedMemory> SharedMemory::create(std::size_t bytes) {
 base::Result<SharedMemory> SharedMemory::map(FileDescriptor file, std::size_t bytes) {
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
-    return base::fail(Code::invalid_argument, "memfd", "a peer's memory is not sealed", seals);
+    return base::fail(Code::invalid_argument, "memfd", "another rank's memory is not sealed",
+                      seals);
   }
   struct stat status = {};
   if (fstat(file.get(), &status) != 0 || status.st_size != static_cast<off_t>(bytes)) {
-    return base::fail(Code::invalid_argument, "memfd", "a peer's memory has another size",
+    return base::fail(Code::invalid_argument, "memfd", "another rank's memory has another size",
                       status.st_size);
   }
   const auto mapped = map_all(file, bytes);

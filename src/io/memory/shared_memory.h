@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that another process may map too, by a descriptor that is passed to it. The memory has no
-// name, so the kernel frees it when the last process that has it ends. Its size is sealed, so no
-// peer can shrink it below an address that this process reads.
+// Memory that other processes can map as well if its descriptor is passed to them. The memory has
+// no name, so the kernel frees it when the last process that holds it ends. Its size is sealed, so
+// no rank can shrink it below an address that this process reads.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,10 @@ namespace infold::io {
 
 class SharedMemory {
  public:
-  // The memory is zeroed. The system reserves all of it now, so later use cannot run out of memory.
+  // Creates zeroed memory. The system reserves all of it now, so that its use cannot run out of
+  // memory later.
   static base::Result<SharedMemory> create(std::size_t bytes);
-  // Maps memory that a peer has created. Refuses it unless its size is `bytes` and sealed.
+  // Maps memory that another rank has created. Refuses it unless its size is `bytes` and is sealed.
   static base::Result<SharedMemory> map(FileDescriptor file, std::size_t bytes);
   ~SharedMemory();
   SharedMemory(SharedMemory&& other) noexcept;

@@ -13,8 +13,8 @@
 namespace infold::io {
 namespace {
 
-// Large enough that doorbells ring seldom. Small enough that the first packets of a burst are
-// answered before the last arrive.
+// Large enough that doorbells seldom ring, but small enough that the first packets of a burst are
+// answered before the last ones arrive.
 constexpr std::size_t kBatchMax = 32;
 
 }  // namespace
@@ -32,25 +32,26 @@ SharedMemoryEndpoint::SharedMemoryEndpoint(Doorbell own, const QueueShape& shape
   received_.reserve(kBatchMax);
 }
 
-// With several links, the link of the next datagram is not known.
+// If there are several links, it is not known yet which of them the next datagram will take.
 std::span<std::byte> SharedMemoryEndpoint::place() {
   return links_.size() == 1 ? links_.front().out.place() : std::span<std::byte>{};
 }
 
-void SharedMemoryEndpoint::send_apart(Peer to, std::span<const std::byte> head,
+void SharedMemoryEndpoint::send_apart(Neighbour to, std::span<const std::byte> head,
                                       std::span<const std::byte> payload) {
-  const auto peer = static_cast<std::uint32_t>(to);
-  CHECK_THAT(peer, <, peer_count());
-  Link& link = links_[peer / shape_.channels];
+  const auto neighbour = static_cast<std::uint32_t>(to);
+  CHECK_THAT(neighbour, <, neighbour_count());
+  Link& link = links_[neighbour / shape_.channels];
   ++counters_.sent;
   if (link.broken.load(std::memory_order_relaxed) ||
-      !link.out.push(peer % shape_.channels, head, payload)) {
+      !link.out.push(neighbour % shape_.channels, head, payload)) {
     ++counters_.overflowed;
   }
   if (!link.out.has_room()) blocked_.store(true, std::memory_order_relaxed);
 }
 
-// The endpoint is blocked while some queue is full. The queue's reader then rings when it has room.
+// The endpoint is blocked while any queue is full. The reader of that queue rings as soon as the
+// queue has room.
 void SharedMemoryEndpoint::flush() {
   for (Link& link : links_) {
     if (link.out.must_wake_reader()) link.ends.bell.ring();
@@ -65,7 +66,8 @@ void SharedMemoryEndpoint::flush() {
   blocked_.store(blocked, std::memory_order_relaxed);
 }
 
-// Takes a few datagrams from each link in turn, because links send to the same slots together.
+// Takes a few datagrams from each link in turn, because all links send to the same slots at about
+// the same time.
 std::span<const Received> SharedMemoryEndpoint::receive() {
   give_back();
   const std::size_t share = std::max<std::size_t>(1, kBatchMax / links_.size());
@@ -89,8 +91,8 @@ void SharedMemoryEndpoint::take_from(std::size_t index, std::size_t most) {
   for (std::size_t i = 0; i < most && received_.size() < kBatchMax; ++i) {
     const auto taken = link.in.take();
     if (!taken) break;
-    const std::size_t peer = index * shape_.channels + taken->channel;
-    received_.push_back({Peer{static_cast<std::uint32_t>(peer)}, taken->datagram});
+    const std::size_t neighbour = index * shape_.channels + taken->channel;
+    received_.push_back({Neighbour{static_cast<std::uint32_t>(neighbour)}, taken->datagram});
   }
   if (link.in.is_broken()) link.broken.store(true, std::memory_order_relaxed);
 }

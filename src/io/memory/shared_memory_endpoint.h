@@ -2,11 +2,11 @@
 //
 // An endpoint over memory that this process shares with other processes of the host. Each link to
 // one of them has a queue in and a queue out. A reader that finds nothing sleeps at its doorbell,
-// which the writer rings once for a batch. A full queue drops datagrams. If a peer writes
-// impossible values into its queue, the link is broken: the endpoint neither reads it nor writes to
-// it again.
+// which the writer rings once for each batch. A datagram for a full queue is dropped. If another
+// rank writes impossible values into a queue, the link is broken: this endpoint never reads from it
+// or writes to it again.
 //
-// Each link carries several channels. Peer i x channels + c is channel c of link i.
+// Each link carries several channels. Neighbour i x channels + c is channel c of link i.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@
 
 namespace infold::io {
 
-// One end of two queues. Both ends may be in one process, and then share the mapping.
+// One end of a pair of queues. If both ends are in one process, they share the mapping.
 struct SharedMemoryLink {
   enum class Side : std::uint8_t { host, member };  // which queue this end writes
 
   std::shared_ptr<SharedMemory> memory;
   Side side = Side::member;
-  Doorbell bell;  // of the other end
+  Doorbell bell;  // the doorbell of the other end
 
   static std::size_t memory_bytes(const QueueShape& shape) { return 2 * shape.memory_bytes(); }
   std::span<std::byte> queue(bool of_host, const QueueShape& shape) const {
@@ -39,21 +39,23 @@ struct SharedMemoryLink {
 
 class SharedMemoryEndpoint final : public Endpoint {
  public:
-  // The other ends ring the doorbell `own`.
+  // `own` is the doorbell that the other ends ring.
   SharedMemoryEndpoint(Doorbell own, const QueueShape& shape, std::vector<SharedMemoryLink> links);
 
-  std::size_t peer_count() const { return links_.size() * shape_.channels; }
+  std::size_t neighbour_count() const { return links_.size() * shape_.channels; }
 
   std::span<std::byte> place() override;
-  void send(Peer to, std::span<const std::byte> datagram) override { send_apart(to, datagram, {}); }
+  void send(Neighbour to, std::span<const std::byte> datagram) override {
+    send_apart(to, datagram, {});
+  }
   bool sends_apart() const override { return true; }
-  void send_apart(Peer to, std::span<const std::byte> head,
+  void send_apart(Neighbour to, std::span<const std::byte> head,
                   std::span<const std::byte> payload) override;
   void flush() override;
   bool is_blocked() const override { return blocked_.load(std::memory_order_relaxed); }
   std::span<const Received> receive() override;
   void wait(base::Instant deadline) override { wait_beside(deadline, nullptr); }
-  // As wait(), but also returns when poll() reports `other`, if it is not null.
+  // Like wait(), but also returns when poll() reports an event for `other`, unless that is null.
   void wait_beside(base::Instant deadline, pollfd* other);
   void wake() override { own_.ring(); }
   EndpointCounters counters() const override { return counters_; }
@@ -65,7 +67,7 @@ class SharedMemoryEndpoint final : public Endpoint {
     SharedMemoryLink ends;
     QueueWriter out;
     QueueReader in;
-    std::atomic<bool> broken{false};  // found by either thread
+    std::atomic<bool> broken{false};  // either thread may find that it is
   };
 
   void give_back();
@@ -77,7 +79,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   EndpointCounters counters_;
   std::atomic<bool> blocked_{false};
 
-  std::size_t next_link_ = 0;  // is read first next time
+  std::size_t next_link_ = 0;  // where the next receive() begins
   std::vector<Received> received_;
 };
 

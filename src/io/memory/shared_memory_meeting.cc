@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SOCK_SEQPACKET keeps the bounds of messages, so a message is complete or wrong. The host greets
-// one member after the other, and then makes the memory of all links. A member that stops uses up
-// the deadline, and the meeting fails.
+// SOCK_SEQPACKET preserves message boundaries, so a message is either complete or wrong. The host
+// greets the members one after another, and then makes the memory of all links. If a member stops
+// answering, the deadline passes and the meeting fails.
 #include "io/memory/shared_memory_meeting.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Message {
   QueueShape shape;
 };
 
-union Control {
+union Ancillary {
   cmsghdr header;
   char room[CMSG_SPACE(kFilesMax * sizeof(int))];
 };
@@ -44,7 +44,7 @@ tl::unexpected<base::Error> fail(const char* detail, std::int64_t value = 0) {
   return base::fail(Code::unavailable, "shared memory", detail, value);
 }
 
-// In the abstract namespace, the first byte of a name is 0, and the length is part of the name.
+// In the abstract namespace, a name begins with a 0 byte, and its length is part of it.
 std::pair<sockaddr_un, socklen_t> address_of(const std::string& name) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -64,7 +64,7 @@ bool wait_readable(const FileDescriptor& socket, base::Instant deadline) {
   }
 }
 
-// Limits connect() and send() to the deadline.
+// Makes connect() and send() give up at the deadline.
 void limit_time(const FileDescriptor& socket, base::Instant deadline) {
   const std::int64_t left = std::max<std::int64_t>(1'000'000, (deadline - monotonic_now()).ns);
   const timeval time = {left / 1'000'000'000, left / 1'000 % 1'000'000};
@@ -72,10 +72,10 @@ void limit_time(const FileDescriptor& socket, base::Instant deadline) {
 }
 
 bool is_same_user(const FileDescriptor& socket) {
-  ucred peer = {};
-  socklen_t bytes = sizeof(peer);
-  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
-         peer.uid == geteuid();
+  ucred other = {};
+  socklen_t bytes = sizeof(other);
+  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0 &&
+         other.uid == geteuid();
 }
 
 bool send_message(const FileDescriptor& socket, Message message, std::span<const int> files) {
@@ -83,14 +83,14 @@ bool send_message(const FileDescriptor& socket, Message message, std::span<const
   msghdr header = {};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  Control control = {};
+  Ancillary ancillary = {};
   if (!files.empty()) {
-    header.msg_control = &control;
+    header.msg_control = &ancillary;
     header.msg_controllen = CMSG_SPACE(files.size_bytes());
-    control.header.cmsg_level = SOL_SOCKET;
-    control.header.cmsg_type = SCM_RIGHTS;
-    control.header.cmsg_len = CMSG_LEN(files.size_bytes());
-    std::memcpy(CMSG_DATA(&control.header), files.data(), files.size_bytes());
+    ancillary.header.cmsg_level = SOL_SOCKET;
+    ancillary.header.cmsg_type = SCM_RIGHTS;
+    ancillary.header.cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(&ancillary.header), files.data(), files.size_bytes());
   }
   return sendmsg(socket.get(), &header, MSG_NOSIGNAL) == sizeof(message);
 }
@@ -100,19 +100,19 @@ struct Arrived {
   std::vector<FileDescriptor> files;
 };
 
-// Returns a complete message of this kind with so many files, or nothing. Closes files that it does
-// not return.
+// Returns a complete message of this kind that carries this number of files, or nothing. Closes the
+// files that it does not return.
 std::optional<Arrived> receive_message(const FileDescriptor& socket, std::uint32_t kind,
                                        std::size_t files, base::Instant deadline) {
   if (!wait_readable(socket, deadline)) return std::nullopt;
   Arrived arrived;
   iovec part = {&arrived.message, sizeof(arrived.message)};
-  Control control = {};
+  Ancillary ancillary = {};
   msghdr header = {};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
-  header.msg_control = &control;
-  header.msg_controllen = sizeof(control);
+  header.msg_control = &ancillary;
+  header.msg_controllen = sizeof(ancillary);
   const ssize_t bytes = recvmsg(socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   for (cmsghdr* each = bytes < 0 ? nullptr : CMSG_FIRSTHDR(&header); each != nullptr;
        each = CMSG_NXTHDR(&header, each)) {
@@ -135,7 +135,7 @@ struct Guest {
   Doorbell bell;
 };
 
-// Nothing if the guest does not belong to the meeting, or gives up.
+// Returns nothing if the guest does not belong to the meeting or gives up.
 base::Result<std::optional<std::pair<std::uint32_t, Guest>>> greet_guest(FileDescriptor socket,
                                                                          const MeetingTerms& terms,
                                                                          base::Instant deadline) {
@@ -149,21 +149,22 @@ base::Result<std::optional<std::pair<std::uint32_t, Guest>>> greet_guest(FileDes
   return std::pair{greeting->message.member, Guest{std::move(socket), std::move(*bell)}};
 }
 
-// The host's side: members beside the host, and the links of the host itself.
+// The host's side of the meeting. It collects the other members, then makes all links, including
+// those of the host itself.
 class Introduction {
  public:
   Introduction(const MeetingTerms& terms, const Doorbell& own) : terms_(terms), own_(own) {
     guests_.resize(terms.members - std::size_t{1});
   }
 
-  // Returns false if the member is here already, or is none.
+  // Returns false if that member is here already, or if the meeting has no such member.
   bool add(std::uint32_t member, Guest guest) {
     if (member == 0 || member >= terms_.members || guest_of(member)) return false;
     guest_of(member) = std::move(guest);
     return true;
   }
 
-  // Each guest gets its links in the order of members.
+  // Offers each guest its links in the order of members, and returns the host's own links.
   base::Result<std::vector<SharedMemoryLink>> link_all(base::Instant deadline) {
     for (std::uint32_t one = 0; one < std::min(terms_.hubs, terms_.members); ++one) {
       for (std::uint32_t other = one + 1; other < terms_.members; ++other) {
@@ -205,8 +206,8 @@ class Introduction {
 
   const MeetingTerms& terms_;
   const Doorbell& own_;
-  std::vector<std::optional<Guest>> guests_;  // members 1 and up
-  std::vector<SharedMemory> own_memory_;      // of the links to them
+  std::vector<std::optional<Guest>> guests_;  // members from 1 on
+  std::vector<SharedMemory> own_memory_;      // the memory of the host's links to the guests
 };
 
 base::Result<SharedMemoryLink> take_offer(const FileDescriptor& socket, const MeetingTerms& terms,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which processes a meeting accepts, and what a member may do to the memory afterwards.
+// Tests which processes a meeting accepts, and what a member may do to the memory afterwards.
 
 #include "io/memory/shared_memory_meeting.h"
 
@@ -54,7 +54,7 @@ TEST_F(Meeting, MembersComeInAnyOrder) {
       Links links = attend(member);
       ASSERT_TRUE(links.has_value()) << links.error().detail;
       SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(*links));
-      endpoint.send(Peer{0}, datagram_of(member));
+      endpoint.send(Neighbour{0}, datagram_of(member));
     });
   }
   Links links = host();
@@ -68,7 +68,8 @@ TEST_F(Meeting, MembersComeInAnyOrder) {
   }
 }
 
-// Each sends its number to all others. What arrives over a link is the number of its other end.
+// Each member sends its number over all its links. Over each link, the number of the other end
+// arrives.
 TEST_F(Meeting, HubsReachAllAndTheOthersReachHubs) {
   terms_.members = 4;
   terms_.hubs = 2;
@@ -93,15 +94,16 @@ TEST_F(Meeting, HubsReachAllAndTheOthersReachHubs) {
     ASSERT_EQ(links[member].size(), expected[member].size());
     endpoints.push_back(std::make_unique<SharedMemoryEndpoint>(std::move(bells[member]), kShape,
                                                                std::move(links[member])));
-    for (std::uint32_t peer = 0; peer < endpoints[member]->peer_count(); ++peer) {
-      endpoints[member]->send(Peer{peer}, datagram_of(member));
+    for (std::uint32_t neighbour = 0; neighbour < endpoints[member]->neighbour_count();
+         ++neighbour) {
+      endpoints[member]->send(Neighbour{neighbour}, datagram_of(member));
     }
     endpoints[member]->flush();
   }
   for (std::uint32_t member = 0; member < 4; ++member) {
-    endpoints[member]->wait(soon());  // the others have rung
+    endpoints[member]->wait(soon());  // returns at once, because the others have rung
     const auto batch = endpoints[member]->receive();
-    ASSERT_EQ(batch.size(), endpoints[member]->peer_count());
+    ASSERT_EQ(batch.size(), endpoints[member]->neighbour_count());
     for (const Received& each : batch) {
       const std::size_t link = static_cast<std::size_t>(each.from) / kShape.channels;
       EXPECT_EQ(number_in(each), expected[member][link]);
@@ -115,7 +117,7 @@ TEST_F(Meeting, AnotherProcessSharesTheMemory) {
     Links links = attend(1);
     if (!links) _exit(1);
     SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(*links));
-    endpoint.send(Peer{1}, datagram_of(17));
+    endpoint.send(Neighbour{1}, datagram_of(17));
     endpoint.flush();
     _exit(0);
   }
@@ -128,13 +130,13 @@ TEST_F(Meeting, AnotherProcessSharesTheMemory) {
   const auto batch = endpoint.receive();
   ASSERT_EQ(batch.size(), 1U);
   EXPECT_EQ(number_in(batch[0]), 17U);
-  EXPECT_EQ(batch[0].from, Peer{1});
+  EXPECT_EQ(batch[0].from, Neighbour{1});
 }
 
 // The exponent code of the one block, and its padding, which must be zero.
 constexpr std::size_t kPaddedCodeBytes = 4;
 
-// A contribution to the next chunk of one slot, of any block format.
+// Writes a contribution to the next chunk of one slot, in a random block format.
 std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<std::byte> out) {
   core::Header header;
   header.kind = core::Kind::add;
@@ -154,10 +156,11 @@ std::size_t write_contribution(base::Prng& prng, std::uint32_t round, std::span<
   return core::datagram_bytes(core::Kind::add, layout, 32, false);
 }
 
-// The process below sends contributions, and goes on writing into sent datagrams. It does not
-// change labels, headers and padding, because these decide whether the next contribution counts.
+// Runs in a second process, which sends contributions and goes on writing into datagrams that it
+// has sent. It leaves labels, headers and padding alone, because these decide whether the next
+// contribution counts.
 int send_and_scribble(std::vector<SharedMemoryLink> links, std::uint32_t rounds) {
-  constexpr std::size_t kControlBytes = 256;
+  constexpr std::size_t kWordsBytes = 256;
   constexpr std::size_t kLabelBytes = 32;
   const std::span<std::byte> own = links.front().queue(false, kShape);
   SharedMemoryEndpoint endpoint(*Doorbell::open(), kShape, std::move(links));
@@ -165,22 +168,23 @@ int send_and_scribble(std::vector<SharedMemoryLink> links, std::uint32_t rounds)
   for (std::uint32_t round = 1; round <= rounds;) {
     const std::span<std::byte> place = endpoint.place();
     if (!place.empty()) {
-      endpoint.send(Peer{0}, place.first(write_contribution(prng, round, place)));
+      endpoint.send(Neighbour{0}, place.first(write_contribution(prng, round, place)));
       endpoint.flush();
       ++round;
     }
     for (int i = 0; i < 20; ++i) {
       const std::size_t drawn = prng.below(256 - INFOLD_HEADER_BYTES);
       const std::size_t at = INFOLD_HEADER_BYTES + (drawn < kPaddedCodeBytes ? 0 : drawn);
-      own[kControlBytes + prng.below(kShape.places) * kShape.place_bytes() + kLabelBytes + at] =
+      own[kWordsBytes + prng.below(kShape.places) * kShape.place_bytes() + kLabelBytes + at] =
           static_cast<std::byte>(prng.below(256));
     }
   }
   return 0;
 }
 
-// The aggregator reads contributions in the queue. The sums are wrong, but nothing breaks.
-TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
+// The aggregator reads contributions directly in the queue. The sums come out wrong, but nothing
+// breaks.
+TEST_F(Meeting, AnotherRankMayScribbleWhileItIsRead) {
   constexpr std::uint32_t kRounds = 20'000;
   const pid_t child = fork();
   if (child == 0) {
@@ -201,7 +205,7 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
     for (const Received& each : batch) {
       aggregator.handle_datagram(each.datagram);
       while (const auto answer = aggregator.poll_transmit())
-        endpoint.send(Peer{0}, answer->datagram);
+        endpoint.send(Neighbour{0}, answer->datagram);
     }
     endpoint.flush();
     if (batch.empty()) endpoint.wait(end);
@@ -213,7 +217,8 @@ TEST_F(Meeting, APeerMayScribbleWhileItIsRead) {
 }
 
 TEST_F(Meeting, StrangersAndWrongTicketsAreLeftOut) {
-  // One sends garbage, one disconnects, one has another ticket. Then the right one comes.
+  // One process sends garbage, one disconnects, and one has another ticket. Then the right one
+  // comes.
   const FileDescriptor noisy = connect_to_it();
   ASSERT_GT(::send(noisy.get(), "hello", 5, 0), 0);
   connect_to_it();

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory orders. The writer writes a datagram, then stores head (release). The reader loads head
-// (acquire), then reads the datagram. Likewise, the reader finishes with a datagram, then stores
-// tail, and the writer loads tail before it overwrites the datagram.
+// Memory orders: The writer writes a datagram, then stores head (release). The reader loads head
+// (acquire), then reads the datagram. In the other direction, the reader finishes with a datagram,
+// then stores tail. The writer loads tail before it overwrites the datagram.
 //
-// Sleeping is Dekker's problem. The reader sets its sleep flag, then loads head. The writer stores
-// head, then loads the sleep flag. All four are sequentially consistent and so have one order. The
-// later of the two loads comes after both stores. So the reader sees the datagram and does not
-// sleep, or the writer sees the flag and wakes the reader. A writer that waits for room and a
-// reader that frees places do the same with tail.
+// Going to sleep is Dekker's problem. The reader sets its sleep flag, then loads head. The writer
+// stores head, then loads the sleep flag. All four accesses are sequentially consistent, so they
+// have one total order, in which the later of the two loads comes after both stores. Therefore
+// either the reader sees the datagram and does not sleep, or the writer sees the flag and wakes the
+// reader. A writer that waits for room and a reader that frees places do the same with tail.
 //
-// That order costs one locked instruction for each batch, not for each datagram. push() stores head
-// with release. Only must_wake_reader(), called once for each flush, stores head in that order.
+// Sequential consistency costs one locked instruction for each batch, not for each datagram: push()
+// stores head with release order, and only must_wake_reader(), which is called once for each flush,
+// stores it sequentially consistently.
 #include "io/memory/shared_memory_queue.h"
 
 #include <atomic>
@@ -25,15 +26,16 @@ namespace infold::io {
 
 constexpr std::size_t kLine = 64;
 constexpr std::uint32_t kPlacesMax = 1U << 16;
-// The writer does not read what it wrote, and the reader may be on a processor that shares no cache
-// with the writer's. Of a short datagram, the caches are faster all the same.
+// From this length on, copies bypass the caches. The writer does not read what it wrote, and the
+// reader's processor may not share a cache with the writer's. Shorter datagrams travel faster
+// through the caches all the same.
 constexpr std::size_t kStreamBytesMin = 4096;
-// To finish a copy takes as long as a good part of it.
+// Finishing a streaming copy costs a good part of the copy's own time, so several share it.
 constexpr std::uint32_t kStreamsTogether = 4;
 
-// One party writes each word. Only the two flags are cleared by the other party. The words of the
-// parties are two cache lines apart, because processors fetch lines in pairs.
-struct QueueControl {
+// Each word is written by one party, except that the other party clears the two flags. The two
+// parties' words are two cache lines apart, because processors fetch lines in pairs.
+struct QueueWords {
   std::uint32_t head;
   std::uint32_t writer_waits;
   std::uint32_t apart[30];
@@ -48,7 +50,8 @@ struct Label {
   std::uint32_t bytes;
   std::uint32_t channel;
 };
-// A place begins on a cache line. Behind a packet's header, the elements do, too.
+// A place begins on a cache line. With a label of this length, the elements behind a packet's
+// header do as well.
 constexpr std::size_t kLabelBytes = 32;
 static_assert(sizeof(Label) <= kLabelBytes);
 
@@ -60,10 +63,11 @@ std::byte* places_in(std::span<std::byte> memory, const QueueShape& shape) {
   CHECK_THAT(reinterpret_cast<std::uintptr_t>(memory.data()) % kLine, ==, 0);
   CHECK(shape.places > 0 && shape.places <= kPlacesMax);
   CHECK_THAT(shape.places & (shape.places - 1), ==, 0);
-  return memory.data() + sizeof(QueueControl);
+  return memory.data() + sizeof(QueueWords);
 }
 
-// Copies it unless it is there already. Returns whether the copy has to be finished.
+// Copies a part of a datagram unless it is in place already. Returns whether the copy must still be
+// finished.
 bool copy_part(std::byte* to, std::span<const std::byte> part) {
   if (part.empty() || part.data() == to) return false;
   const bool streams = part.size() >= kStreamBytesMin;
@@ -88,12 +92,10 @@ std::size_t QueueShape::place_bytes() const {
   return (kLabelBytes + datagram_bytes_max + kLine - 1) / kLine * kLine;
 }
 
-std::size_t QueueShape::memory_bytes() const {
-  return sizeof(QueueControl) + places * place_bytes();
-}
+std::size_t QueueShape::memory_bytes() const { return sizeof(QueueWords) + places * place_bytes(); }
 
 QueueWriter::QueueWriter(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start)
-    : control_(reinterpret_cast<QueueControl*>(memory.data())),
+    : words_(reinterpret_cast<QueueWords*>(memory.data())),
       places_(places_in(memory, shape)),
       shape_(shape),
       place_bytes_(shape.place_bytes()),
@@ -103,7 +105,7 @@ QueueWriter::QueueWriter(std::span<std::byte> memory, const QueueShape& shape, s
 bool QueueWriter::has_room() {
   if (broken_) return false;
   if (head_ - tail_seen_ < shape_.places) return true;
-  tail_seen_ = Word(control_->tail).load(std::memory_order_acquire);
+  tail_seen_ = Word(words_->tail).load(std::memory_order_acquire);
   broken_ = head_ - tail_seen_ > shape_.places;
   return head_ - tail_seen_ < shape_.places;
 }
@@ -127,7 +129,7 @@ bool QueueWriter::push(std::uint32_t channel, std::span<const std::byte> head,
   unfinished_ += streams ? 1 : 0;
   if (streams && unfinished_ < kStreamsTogether) return true;
   finish_streams();
-  Word(control_->head).store(head_, std::memory_order_release);
+  Word(words_->head).store(head_, std::memory_order_release);
   return true;
 }
 
@@ -139,21 +141,21 @@ bool QueueWriter::must_wake_reader() {
   if (!unannounced_) return false;
   unannounced_ = false;
   finish_streams();
-  Word(control_->head).store(head_, std::memory_order_seq_cst);
-  return take_down(control_->reader_sleeps);
+  Word(words_->head).store(head_, std::memory_order_seq_cst);
+  return take_down(words_->reader_sleeps);
 }
 
 bool QueueWriter::await_room() {
-  Word(control_->writer_waits).store(1, std::memory_order_seq_cst);
-  tail_seen_ = Word(control_->tail).load(std::memory_order_seq_cst);
+  Word(words_->writer_waits).store(1, std::memory_order_seq_cst);
+  tail_seen_ = Word(words_->tail).load(std::memory_order_seq_cst);
   broken_ = broken_ || head_ - tail_seen_ > shape_.places;
   if (broken_ || head_ - tail_seen_ == shape_.places) return true;
-  Word(control_->writer_waits).store(0, std::memory_order_relaxed);
+  Word(words_->writer_waits).store(0, std::memory_order_relaxed);
   return false;
 }
 
 QueueReader::QueueReader(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start)
-    : control_(reinterpret_cast<QueueControl*>(memory.data())),
+    : words_(reinterpret_cast<QueueWords*>(memory.data())),
       places_(places_in(memory, shape)),
       shape_(shape),
       place_bytes_(shape.place_bytes()),
@@ -164,12 +166,12 @@ QueueReader::QueueReader(std::span<std::byte> memory, const QueueShape& shape, s
 std::optional<QueueReader::Taken> QueueReader::take() {
   if (broken_) return std::nullopt;
   if (tail_ == head_seen_) {
-    head_seen_ = Word(control_->head).load(std::memory_order_acquire);
+    head_seen_ = Word(words_->head).load(std::memory_order_acquire);
     broken_ = head_seen_ - tail_ > shape_.places;
     if (broken_ || tail_ == head_seen_) return std::nullopt;
   }
   std::byte* const place = places_ + (tail_ & (shape_.places - 1)) * place_bytes_;
-  // Reads the label once, because a peer may change it between the check and the use.
+  // Reads the label once, because another rank may change it between the check and the use.
   Label label;
   std::memcpy(&label, place, sizeof(label));
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -184,20 +186,18 @@ std::optional<QueueReader::Taken> QueueReader::take() {
 bool QueueReader::must_wake_writer() {
   if (tail_ == tail_told_) return false;
   tail_told_ = tail_;
-  Word(control_->tail).store(tail_, std::memory_order_seq_cst);
-  return take_down(control_->writer_waits);
+  Word(words_->tail).store(tail_, std::memory_order_seq_cst);
+  return take_down(words_->writer_waits);
 }
 
 bool QueueReader::may_sleep() {
   if (broken_) return true;
-  Word(control_->reader_sleeps).store(1, std::memory_order_seq_cst);
-  if (Word(control_->head).load(std::memory_order_seq_cst) == tail_) return true;
+  Word(words_->reader_sleeps).store(1, std::memory_order_seq_cst);
+  if (Word(words_->head).load(std::memory_order_seq_cst) == tail_) return true;
   stay_awake();
   return false;
 }
 
-void QueueReader::stay_awake() {
-  Word(control_->reader_sleeps).store(0, std::memory_order_relaxed);
-}
+void QueueReader::stay_awake() { Word(words_->reader_sleeps).store(0, std::memory_order_relaxed); }
 
 }  // namespace infold::io

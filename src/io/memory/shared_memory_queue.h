@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue of datagrams in memory that two parties share. One writes, the other reads. Neither
-// trusts that memory: each keeps its own position in memory of its own. An impossible position,
-// length or channel breaks the queue for good, and a broken queue takes and gives nothing.
-// Datagrams are written and read in place, so a peer may change the bytes at any time. A reader
-// must therefore read every deciding field once, as core::parse() does.
+// A queue of datagrams in memory that two parties share: one writes, the other reads. Neither
+// trusts the shared memory, so each keeps its position in memory of its own. An impossible
+// position, length or channel breaks the queue for good; a broken queue accepts and delivers
+// nothing. Datagrams are written and read in place, so the other rank may change the bytes at any
+// time. A reader must therefore read every field that it acts on only once, as core::parse() does.
 //
-//   control: head (the writer's), tail (the reader's), who sleeps     places: label, datagram
+//   words: head (the writer's), tail (the reader's), who sleeps     places: label, datagram
 //
-// One thread writes, one reads. A channel is a number that travels with each datagram.
+// One thread writes and one reads. A channel is a number that travels with each datagram.
 #pragma once
 
 #include <cstddef>
@@ -23,35 +23,37 @@ struct QueueShape {
   std::uint32_t datagram_bytes_max = 1472;
   std::uint32_t channels = 1;
 
-  std::size_t place_bytes() const;   // of one place
-  std::size_t memory_bytes() const;  // of a queue
+  std::size_t place_bytes() const;   // the size of one place
+  std::size_t memory_bytes() const;  // the size of a whole queue
 
   friend bool operator==(const QueueShape&, const QueueShape&) = default;
 };
 
-struct QueueControl;
+struct QueueWords;
 
 class QueueWriter {
  public:
   // Requires: memory.size() is shape.memory_bytes(). The memory starts on a cache line, was zeroed
-  // before either end was made, and outlives the writer. Only tests start at other positions than
-  // 0, and set head and tail to it.
+  // before either end was made, and outlives the writer. Only tests start at a position other than
+  // 0, and they set head and tail to it.
   QueueWriter(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
   bool has_room();
-  // The memory for the next datagram. Empty without room.
+  // The memory for the next datagram. Empty if there is no room.
   std::span<std::byte> place();
-  // Copies the datagram unless it is in place() already. Returns false if there is no room, or if
-  // the datagram is too long. A reader that is awake sees the datagram at once.
+  // Copies the datagram unless it was written into place(). Returns false if there is no room or
+  // the datagram is too long. A reader that is awake sees the datagram at once, unless it is a long
+  // one: that may become visible only with must_wake_reader().
   bool push(std::uint32_t channel, std::span<const std::byte> datagram) {
     return push(channel, datagram, {});
   }
-  // The same of a datagram whose payload lies elsewhere.
+  // Does the same for a datagram whose payload lies elsewhere.
   bool push(std::uint32_t channel, std::span<const std::byte> head,
             std::span<const std::byte> payload);
-  // Whether the reader sleeps and must be woken now. Call it after pushes.
+  // Publishes all pushed datagrams. Returns whether the reader sleeps and must be woken now. Call
+  // it after a batch of pushes.
   bool must_wake_reader();
-  // Asks the reader to wake the writer when there is room. Returns false if there is room already.
+  // Asks the reader to wake the writer once there is room. Returns false if there is room already.
   bool await_room();
   bool is_broken() const { return broken_; }
 
@@ -59,12 +61,12 @@ class QueueWriter {
   void finish_streams();
   std::byte* next_place() const { return places_ + (head_ & (shape_.places - 1)) * place_bytes_; }
 
-  QueueControl* control_;
+  QueueWords* words_;
   std::byte* places_;
   QueueShape shape_;
   std::size_t place_bytes_;
-  std::uint32_t head_ = 0;        // datagrams written in all, modulo 2^32
-  std::uint32_t tail_seen_ = 0;   // the last value read of the reader's tail
+  std::uint32_t head_ = 0;        // how many datagrams were written in all, modulo 2^32
+  std::uint32_t tail_seen_ = 0;   // the reader's tail when it was last read
   std::uint32_t unfinished_ = 0;  // long datagrams that the reader cannot see yet
   bool unannounced_ = false;
   bool broken_ = false;
@@ -77,24 +79,25 @@ class QueueReader {
     std::span<const std::byte> datagram;
   };
 
-  // As for the writer.
+  // Requires the same as QueueWriter().
   QueueReader(std::span<std::byte> memory, const QueueShape& shape, std::uint32_t start = 0);
 
   // Takes the oldest datagram. Its place stays taken until must_wake_writer().
   std::optional<Taken> take();
   // Frees the places of all taken datagrams. Returns whether the writer waits and must be woken.
   bool must_wake_writer();
-  // Announces that the reader will sleep. Returns false if there is a datagram: it must not sleep.
+  // Announces that the reader will sleep. Returns false if there is a datagram, and then the reader
+  // must not sleep.
   bool may_sleep();
   void stay_awake();
   bool is_broken() const { return broken_; }
 
  private:
-  QueueControl* control_;
+  QueueWords* words_;
   std::byte* places_;
   QueueShape shape_;
   std::size_t place_bytes_;
-  std::uint32_t tail_ = 0;  // datagrams read in all, modulo 2^32
+  std::uint32_t tail_ = 0;  // how many datagrams were read in all, modulo 2^32
   std::uint32_t tail_told_ = 0;
   std::uint32_t head_seen_ = 0;
   bool broken_ = false;

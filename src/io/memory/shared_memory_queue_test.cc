@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both ends in one process: order, bounds, sleeping, and a peer that writes impossible values.
+// Tests a queue with both ends in one process: order, bounds, sleeping, and another rank that
+// writes impossible values.
 #include "io/memory/shared_memory_queue.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace infold::io {
 namespace {
 
-// The layout of the queue's control block.
+// Where the queue's words and its first place lie.
 constexpr std::size_t kHeadAt = 0;
 constexpr std::size_t kTailAt = 128;
 constexpr std::size_t kFirstPlaceAt = 256;
@@ -51,7 +52,7 @@ TEST_F(Queue, KeepsOrderAndLengthsWhileItWraps) {
 }
 
 TEST_F(Queue, CountersMayWrap) {
-  // As after 2^32 - 2 datagrams.
+  // The state after 2^32 - 2 datagrams.
   write_word(kHeadAt, ~0U - 1);
   write_word(kTailAt, ~0U - 1);
   QueueWriter writer(memory_, shape_, ~0U - 1);
@@ -92,7 +93,7 @@ TEST_F(Queue, ASleeperIsWokenOnce) {
   EXPECT_FALSE(reader_.may_sleep()) << "there is something to read";
 }
 
-// Long ones are not published one by one, and at the latest by must_wake_reader().
+// Long datagrams are not published one by one, but at the latest by must_wake_reader().
 TEST(LongQueue, DatagramsOfAnyLengthArriveWhole) {
   const QueueShape shape = {.places = 8, .datagram_bytes_max = 9000, .channels = 1};
   base::CacheLineVector<std::byte> memory(shape.memory_bytes(), std::byte{0});
@@ -157,7 +158,8 @@ TEST_F(Queue, ImpossibleLabelsEndIt) {
   }
 }
 
-// Random bytes, many times: the reader stays within its memory and terminates.
+// Fills the memory with random bytes many times. The reader must stay within its memory and
+// terminate.
 TEST_F(Queue, NoiseIsSurvived) {
   base::Prng prng(11);
   for (int trial = 0; trial < 2000; ++trial) {
@@ -180,8 +182,8 @@ TEST_F(Queue, NoiseIsSurvived) {
   }
 }
 
-// Two threads and one mapping, for ThreadSanitizer. Each thread sleeps only when the protocol
-// permits it, so the test would never end after a lost wake-up.
+// Two threads share one mapping, so that ThreadSanitizer can check them. Each thread sleeps
+// whenever the protocol permits it, so the test would never end after a lost wake-up.
 TEST_F(Queue, TwoThreadsPassAllInOrder) {
   constexpr std::uint32_t kDatagrams = 20'000;
   std::atomic<int> reader_bell{0}, writer_bell{0};

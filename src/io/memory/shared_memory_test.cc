@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Endpoints over shared memory, with all their ends in one process.
+// Tests endpoints over shared memory, with all ends in one process.
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,7 @@ namespace {
 
 using Side = SharedMemoryLink::Side;
 
-// The endpoint of a host and those of some members, all in this process.
+// The endpoint of a host and the endpoints of some members, all in this process.
 struct Star {
   explicit Star(std::size_t members) {
     Doorbell host_bell = *Doorbell::open();
@@ -46,18 +46,18 @@ struct Star {
   std::unique_ptr<SharedMemoryEndpoint> host;
 };
 
-TEST(SharedMemoryEndpoint, PeersAreLinksTimesChannels) {
+TEST(SharedMemoryEndpoint, NeighboursAreLinksTimesChannels) {
   Star star(3);
-  EXPECT_EQ(star.host->peer_count(), 6U);
-  star.endpoints[2]->send(Peer{1}, datagram_of(7));
+  EXPECT_EQ(star.host->neighbour_count(), 6U);
+  star.endpoints[2]->send(Neighbour{1}, datagram_of(7));
   const auto batch = star.host->receive();
   ASSERT_EQ(batch.size(), 1U);
-  EXPECT_EQ(batch[0].from, Peer{5});
+  EXPECT_EQ(batch[0].from, Neighbour{5});
   EXPECT_EQ(number_in(batch[0]), 7U);
-  star.host->send(Peer{5}, datagram_of(8, 5));
+  star.host->send(Neighbour{5}, datagram_of(8, 5));
   const auto answer = star.endpoints[2]->receive();
   ASSERT_EQ(answer.size(), 1U);
-  EXPECT_EQ(answer[0].from, Peer{1});
+  EXPECT_EQ(answer[0].from, Neighbour{1});
   EXPECT_EQ(answer[0].datagram.size(), 5U);
   EXPECT_TRUE(star.endpoints[0]->receive().empty());
 }
@@ -67,16 +67,16 @@ TEST(SharedMemoryEndpoint, AFullQueueBlocksAndDropsUntilItIsRead) {
   Endpoint& endpoint = *star.endpoints[0];
   for (std::uint32_t i = 0; i < kShape.places; ++i) {
     EXPECT_FALSE(endpoint.is_blocked());
-    endpoint.send(Peer{0}, datagram_of(i));
+    endpoint.send(Neighbour{0}, datagram_of(i));
   }
   EXPECT_TRUE(endpoint.is_blocked());
-  endpoint.send(Peer{0}, datagram_of(99));
+  endpoint.send(Neighbour{0}, datagram_of(99));
   EXPECT_EQ(endpoint.counters().overflowed, 1U);
   endpoint.flush();
   EXPECT_TRUE(endpoint.is_blocked());
   EXPECT_EQ(star.host->receive().size(), kShape.places);
   EXPECT_TRUE(star.host->receive().empty());  // frees the places
-  endpoint.wait(base::Instant::never());      // the reader has rung
+  endpoint.wait(base::Instant::never());      // returns, because the reader has rung
   endpoint.flush();
   EXPECT_FALSE(endpoint.is_blocked());
 }
@@ -89,13 +89,13 @@ TEST(SharedMemoryEndpoint, WaitEndsAtWakeAndAtItsDeadline) {
   EXPECT_TRUE(star.host->receive().empty());
 }
 
-// Each way with more datagrams than places, on a thread for each end: no order of sleeping and
-// waking may lose one or end in a standstill.
+// Each direction carries more datagrams than a queue has places, and each end has a thread. No
+// order of sleeping and waking may lose a datagram or end in a standstill.
 TEST(SharedMemoryEndpoint, ThreadsPassAllBothWays) {
   constexpr std::uint32_t kDatagrams = 5000;
   constexpr std::size_t kMembers = 3;
   Star star(kMembers);
-  const auto send_all = [](Endpoint& endpoint, Peer to, std::uint32_t& sent,
+  const auto send_all = [](Endpoint& endpoint, Neighbour to, std::uint32_t& sent,
                            std::uint32_t allowed) {
     if (endpoint.is_blocked()) endpoint.flush();
     while (sent < allowed && !endpoint.is_blocked()) endpoint.send(to, datagram_of(sent++));
@@ -107,8 +107,9 @@ TEST(SharedMemoryEndpoint, ThreadsPassAllBothWays) {
       SharedMemoryEndpoint& endpoint = *star.endpoints[member];
       std::uint32_t sent = 0, received = 0;
       while (received < kDatagrams) {
-        // The host drops what finds no place; half of them may be lent to us.
-        send_all(endpoint, Peer{0}, sent, std::min(kDatagrams, received + kShape.places / 2));
+        // The host's replies are dropped if they find no place, and half of the places may be lent
+        // to us.
+        send_all(endpoint, Neighbour{0}, sent, std::min(kDatagrams, received + kShape.places / 2));
         const auto batch = endpoint.receive();
         for (const Received& each : batch) ASSERT_EQ(number_in(each), received++);
         if (batch.empty()) endpoint.wait(soon());
@@ -129,19 +130,19 @@ TEST(SharedMemoryEndpoint, ThreadsPassAllBothWays) {
   EXPECT_EQ(star.host->counters().overflowed, 0U);
 }
 
-TEST(SharedMemoryEndpoint, APeerThatWritesNonsenseIsHeardNoMore) {
+TEST(SharedMemoryEndpoint, ARankThatWritesNonsenseIsHeardNoMore) {
   Star star(2);
-  star.endpoints[0]->send(Peer{0}, datagram_of(1));
-  // The head of the first member's queue, which is the second of its two.
+  star.endpoints[0]->send(Neighbour{0}, datagram_of(1));
+  // Overwrites the head of the queue that the first member writes, which is the second of the two.
   const std::uint32_t impossible = 1'000'000;
   std::memcpy(star.memory[0]->bytes().data() + kShape.memory_bytes(), &impossible,
               sizeof(impossible));
   EXPECT_TRUE(star.host->receive().empty());
-  for (std::uint32_t i = 0; i < 3; ++i) star.host->send(Peer{0}, datagram_of(i));
+  for (std::uint32_t i = 0; i < 3; ++i) star.host->send(Neighbour{0}, datagram_of(i));
   star.host->flush();
   EXPECT_EQ(star.host->counters().overflowed, 3U) << "nor is it sent anything";
   EXPECT_FALSE(star.host->is_blocked());
-  star.endpoints[1]->send(Peer{0}, datagram_of(2));
+  star.endpoints[1]->send(Neighbour{0}, datagram_of(2));
   EXPECT_EQ(star.host->receive().size(), 1U) << "the other one is not harmed";
 }
 
@@ -165,12 +166,12 @@ TEST(HostEndpoint, ReadsMemoryAndNetworkAndWaitsForBoth) {
   parent.send(std::span(&own_address, 1), up);
   parent.flush();
   auto batch = receive();
-  EXPECT_EQ(batch[0].from, Peer{2}) << "after the two channels of memory";
-  star.endpoints[0]->send(Peer{1}, up);
+  EXPECT_EQ(batch[0].from, Neighbour{2}) << "after the two channels of memory";
+  star.endpoints[0]->send(Neighbour{1}, up);
   star.endpoints[0]->flush();
   batch = receive();
-  EXPECT_EQ(batch[0].from, Peer{1});
-  endpoint.send(Peer{2}, up);
+  EXPECT_EQ(batch[0].from, Neighbour{1});
+  endpoint.send(Neighbour{2}, up);
   endpoint.flush();
   while (parent.receive().empty()) parent.wait(soon());
 }
@@ -179,7 +180,7 @@ TEST(SharedMemory, WhatIsNotSealedOrNotOfItsSizeIsRefused) {
   const SharedMemory memory = std::move(*SharedMemory::create(8192));
   EXPECT_FALSE(SharedMemory::map(FileDescriptor(dup(memory.descriptor())), 4096));
   EXPECT_TRUE(SharedMemory::map(FileDescriptor(dup(memory.descriptor())), 8192));
-  EXPECT_NE(ftruncate(memory.descriptor(), 4096), 0) << "a peer could cut it off";
+  EXPECT_NE(ftruncate(memory.descriptor(), 4096), 0) << "another rank could cut it off";
   FileDescriptor loose(memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(loose.get(), 8192), 0);
   EXPECT_FALSE(SharedMemory::map(std::move(loose), 8192));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of shared memory: a small queue, and datagrams that contain a number.
+// Helps tests of shared memory with a small queue and with datagrams that contain a number.
 #pragma once
 
 #include <algorithm>

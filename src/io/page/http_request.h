@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of HTTP/1.1 that serves one page. A client sends one short request, and the connection
-// ends with the answer. Pure functions. io/page/page_server.h has the sockets.
+// The small part of HTTP/1.1 that is needed to serve one page. A client sends one short request,
+// and the connection ends with the answer. These are pure functions; io/page/page_server.h owns the
+// sockets.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace infold::io {
 
-// Ten times as long as a request of Prometheus.
+// Ten times the length of a request from Prometheus.
 inline constexpr std::size_t kRequestBytesMax = 4096;
 
 enum class HttpStatus : std::uint16_t {
@@ -23,11 +24,12 @@ enum class HttpStatus : std::uint16_t {
   too_large = 431,
 };
 
-// The status for what has arrived of a request for the page at `path`. Nothing while the request is
-// incomplete and may still be valid.
+// Judges a request for the page at `path` by the part of it that has arrived. Returns nothing while
+// the request is incomplete and may still turn out valid.
 std::optional<HttpStatus> judge_request(std::string_view received, std::string_view path);
 
-// The whole response. If the status is not ok, its page says what is wrong.
+// Returns the whole response. If the status is not ok, the body names the status instead of holding
+// `page`.
 std::string http_answer(HttpStatus status, std::string_view content_type, std::string_view page);
 
 }  // namespace infold::io

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread and poll(). The server reads the request, writes the answer, and then reads until the
-// peer closes. Closing a socket with unread bytes would send a reset, and the peer could lose the
-// answer.
+// One thread serves all connections with poll(). It reads the request, writes the answer, and then
+// reads until the client closes. If it closed a socket with unread bytes, the kernel would send a
+// reset, and the client could lose the answer.
 #include "io/page/page_server.h"
 
 #include <algorithm>
@@ -34,11 +34,11 @@ using base::Code;
 using base::Instant;
 
 constexpr std::size_t kConnectionsMax = 16;
-constexpr base::Duration kPatience = base::seconds(5);  // from the handshake to the last byte
+constexpr base::Duration kPatience = base::seconds(5);  // for a connection, until its last byte
 constexpr base::Duration kFresh = base::milliseconds(100);
-// From one peer, with what it sends after its request.
+// The limit for one client includes what it sends after its request.
 constexpr std::size_t kBytesMax = 64 << 10;
-// When the process has no descriptors left, the server accepts nothing for so long.
+// How long the server stops accepting connections when the process has run out of descriptors.
 constexpr base::Duration kPause = base::milliseconds(100);
 
 class Connection {
@@ -80,7 +80,7 @@ class Connection {
   FileDescriptor socket_;
   Instant deadline_;
   std::size_t received_ = 0;
-  std::string request_;  // at most kRequestBytesMax and one read
+  std::string request_;  // at most kRequestBytesMax plus one read
   std::string answer_;
   std::size_t sent_ = 0;
   bool is_answered_ = false;
@@ -93,7 +93,7 @@ class PageServer::State {
  public:
   State(PageOptions options, FileDescriptor listener, Doorbell bell)
       : options_(std::move(options)), listener_(std::move(listener)), bell_(std::move(bell)) {
-    // The program's own threads handle its signals.
+    // The server's thread blocks all signals, so that the program's own threads handle them.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -147,7 +147,7 @@ class PageServer::State {
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) lets_in_from_ = now + kPause;
       return;
     }
-    // The oldest is first.
+    // The first connection is the oldest.
     if (connections_.size() == kConnectionsMax) connections_.erase(connections_.begin());
     connections_.emplace_back(std::move(file), now + kPatience);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Clients over loopback: correct, wrong, slow, many, and some that disconnect.
+// Clients over loopback: well-behaved ones, wrong ones, slow ones, too many at once, and some that
+// stay connected until the server ends.
 #include "io/page/page_server.h"
 
 #include <array>
@@ -41,23 +42,23 @@ class PageServerTest : public testing::TestWithParam<const char*> {
     EXPECT_EQ(connect(file.get(), to.data(), to.bytes()), 0);
     return file;
   }
-  static void say(const FileDescriptor& peer, std::string_view text) {
-    send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  static void say(const FileDescriptor& client, std::string_view text) {
+    send(client.get(), text.data(), text.size(), MSG_NOSIGNAL);
   }
   // Reads until the other end closes.
-  static std::string hear(const FileDescriptor& peer) {
+  static std::string hear(const FileDescriptor& client) {
     std::string heard;
     std::array<char, 4096> room;
     for (;;) {
-      const ssize_t bytes = recv(peer.get(), room.data(), room.size(), 0);
+      const ssize_t bytes = recv(client.get(), room.data(), room.size(), 0);
       if (bytes <= 0) return heard;
       heard.append(room.data(), static_cast<std::size_t>(bytes));
     }
   }
   std::string ask(std::string_view text) const {
-    const FileDescriptor peer = connection();
-    say(peer, text);
-    return hear(peer);
+    const FileDescriptor client = connection();
+    say(client, text);
+    return hear(client);
   }
 
   std::atomic<int> written_{0};
@@ -84,22 +85,22 @@ TEST_P(PageServerTest, WritesAPageOnceForAllWhoAskAtATime) {
 }
 
 TEST_P(PageServerTest, TakesARequestInPieces) {
-  const FileDescriptor peer = connection();
-  for (const char each : kAsk) say(peer, {&each, 1});
-  EXPECT_THAT(hear(peer), HasSubstr("page 1\n"));
+  const FileDescriptor client = connection();
+  for (const char each : kAsk) say(client, {&each, 1});
+  EXPECT_THAT(hear(client), HasSubstr("page 1\n"));
 }
 
 TEST_P(PageServerTest, SendsAPageThatFitsNoBuffer) {
   more_ = std::string(8 << 20, 'x');
   const FileDescriptor slow = connection();
   say(slow, kAsk);
-  // Other clients are served meanwhile.
+  // Meanwhile the server serves other clients.
   EXPECT_THAT(ask("GET /else HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404"));
   const std::string heard = hear(slow);
   EXPECT_EQ(heard.size() - heard.find("\r\n\r\n"), 4 + 7 + more_.size());
 }
 
-// A client gets its answer although it goes on sending.
+// A client gets its answer even though it goes on sending.
 TEST_P(PageServerTest, EndsARequestThatIsTooLong) {
   EXPECT_THAT(ask(std::string(20'000, 'a')), StartsWith("HTTP/1.1 431"));
 }
@@ -118,7 +119,7 @@ TEST_P(PageServerTest, ServesWhoAsksWhileOthersHoldAllItsConnections) {
   EXPECT_THAT(ask(kAsk), HasSubstr("page 1\n"));
 }
 
-TEST_P(PageServerTest, EndsWithPeersStillThere) {
+TEST_P(PageServerTest, EndsWithClientsStillThere) {
   const FileDescriptor silent = connection();
   const SocketAddress address = server_->address();
   server_.reset();

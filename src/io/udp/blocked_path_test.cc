@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A socket whose kernel has no room: what it sent waits in the queue of a slow interface.
+// A socket that runs into a full kernel queue, because its datagrams wait in the queue of a slow
+// interface.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -39,10 +41,11 @@ void receive_numbers(UdpSocket& socket, std::vector<std::uint32_t>& numbers) {
 constexpr char kSlow[] = "tc qdisc replace dev lo root tbf burst 128kb limit 8mb rate 64kbit";
 constexpr char kFast[] = "tc qdisc change dev lo root tbf burst 128kb limit 8mb rate 1gbit";
 
-// Sends to more destinations than there are trains, and does not look whether it is blocked.
+// Sends to more destinations than there are trains, and keeps sending without checking
+// is_blocked().
 void send_while_blocked(bool offload) {
   ASSERT_EQ(std::system(kSlow), 0);
-  UdpSocket sender = open(offload, 1);  // the kernel's least
+  UdpSocket sender = open(offload, 1);  // the kernel raises this to its minimum
   std::vector<UdpSocket> receivers;
   std::vector<SocketAddress> to;
   for (int i = 0; i < 20; ++i) {
@@ -58,7 +61,8 @@ void send_while_blocked(bool offload) {
     const std::span<std::byte> out = place.empty() ? elsewhere : place.first(kDatagramBytes);
     std::fill(out.begin(), out.end(), static_cast<std::byte>(number));
     std::memcpy(out.data(), &number, sizeof(number));
-    // Every third one has its payload elsewhere, whose memory ends before the datagram goes.
+    // Every third datagram has its payload elsewhere, in memory that is freed before the kernel
+    // takes the datagram.
     const std::vector<std::byte> payload(out.begin() + kHeadBytes, out.end());
     const bool apart = number % 3 == 0;
     sender.send(std::span(to).subspan(destination, 1), apart ? out.first(kHeadBytes) : out,
@@ -75,7 +79,7 @@ void send_while_blocked(bool offload) {
   EXPECT_GT(dropped, 0U);
 
   ASSERT_EQ(std::system(kFast), 0);
-  // The interface heeds its new rate when the next datagram comes.
+  // The interface adopts its new rate only when the next datagram comes.
   UdpSocket other = open(offload, 1 << 20);
   const std::vector<SocketAddress> itself = {other.local_address()};
   other.send(itself, std::vector<std::byte>(kDatagramBytes));

@@ -6,9 +6,9 @@
 
 namespace infold::io {
 
-// A filter of a UDP socket sees the datagram from its UDP header on. A checksum of 0 is sent as
-// 0xFFFF. If a card or the sender's kernel has not completed the checksum, the field has the sum of
-// the pseudo-header, which is never 0.
+// The filter of a UDP socket sees the datagram from the UDP header on. A field of 0 means "no
+// checksum", because a sender writes a computed 0 as 0xFFFF. If the checksum is left for a card to
+// complete, the field holds the sum of the pseudo-header, which is never 0.
 bool drop_datagrams_without_checksum(int socket) {
   constexpr unsigned kChecksumAt = 6;
   constexpr unsigned kWhole = ~0U;

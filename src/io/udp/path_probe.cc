@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A probe carries the instant at which it was sent. Its length tells whether it is small or full.
+// A probe carries the instant at which it was sent. Its length says whether it is a small or a full
+// probe.
 #include "io/udp/path_probe.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace infold::io {
 namespace {
 
 constexpr std::size_t kSmallBytes = INFOLD_PROBE_BYTES_MIN;
-// Longer than round trips in one building, so the probes do not flood a slow path.
+// Longer than a round trip within one building, so that probes do not flood a slow path.
 constexpr base::Duration kGap = base::milliseconds(20);
 
 void write_probe(base::Instant sent_at, std::span<std::byte> datagram) {
@@ -24,7 +25,7 @@ void write_probe(base::Instant sent_at, std::span<std::byte> datagram) {
   std::memcpy(&datagram[8], &sent_at.ns, sizeof(sent_at.ns));
 }
 
-// Returns true for the first full echo of a site.
+// Records an echo in its site's report. Returns true if it is the first full echo from that site.
 bool take_echo(const UdpSocket::Arrival& arrival, std::span<const SocketAddress> sites,
                std::span<PathReport> reports, std::size_t datagram_bytes) {
   const auto site = std::find(sites.begin(), sites.end(), *arrival.from);

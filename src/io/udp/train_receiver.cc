@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel writes each message into a place of its own, and the datagrams are handed out there.
+// The kernel writes each message into a place of its own, and receive() hands out views of the
+// datagrams there.
 #include "io/udp/train_receiver.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace infold::io {
 namespace {
 
-// The length of each datagram of the train, which the kernel says beside it. 0: it is no train.
+// The length of the datagrams in a train, which the kernel reports in an ancillary message. 0 if
+// the message is not a train.
 std::size_t segment_bytes(msghdr& message) {
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
@@ -29,9 +31,11 @@ TrainReceiver::TrainReceiver(int socket, const UdpOptions& options)
   constexpr int kOn = 1;
   receives_trains_ =
       options.offload && setsockopt(socket, SOL_UDP, UDP_GRO, &kOn, sizeof(kOn)) == 0;
-  // One byte more than the longest datagram, so that a longer one is seen to be longer.
+  // One byte more than the longest datagram, so that the kernel truncates and flags longer ones
+  // only.
   message_bytes_ = receives_trains_ ? kTrainBytesMax : datagram_bytes_max_ + 1;
-  // Not cleared: pages that no packet needs are never touched, and a socket opens 1 ms sooner.
+  // The memory is not cleared. That way, pages that no packet needs are never touched, and a socket
+  // opens 1 ms sooner.
   room_ = std::make_unique_for_overwrite<std::byte[]>(kMessages * message_bytes_);
   for (std::size_t i = 0; i < kMessages; ++i) {
     parts_[i] = {room_.get() + i * message_bytes_, message_bytes_};
@@ -49,8 +53,8 @@ std::span<const UdpSocket::Arrival> TrainReceiver::receive() {
     message.msg_namelen = sizeof(names_[i]);
     message.msg_iov = &parts_[i];
     message.msg_iovlen = 1;
-    message.msg_control = &controls_[i];
-    message.msg_controllen = sizeof(controls_[i]);
+    message.msg_control = &ancillary_[i];
+    message.msg_controllen = sizeof(ancillary_[i]);
   }
   const int count = recvmmsg(socket_, messages_.data(), kMessages, MSG_DONTWAIT, nullptr);
   for (int i = 0; i < count; ++i) split(static_cast<std::size_t>(i));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The receiving half of a UDP socket: reads up to 16 messages with one system call and cuts each
-// into datagrams. Where the kernel coalesces datagrams (UDP_GRO), a message is a train of them.
+// The receiving half of a UDP socket. It reads up to 16 messages with one system call and cuts each
+// into datagrams. Where the kernel coalesces datagrams (UDP_GRO), a message may be a train of them.
 //
-// One thread receives. Other threads may read the counters. Does not own the socket.
+// One thread receives. Other threads may read the counters. This class does not own the socket.
 #pragma once
 
 #include <array>
@@ -21,22 +21,23 @@ namespace infold::io {
 
 class TrainReceiver {
  public:
-  // `socket` stays open as long as this lives.
+  // `socket` must stay open as long as this object lives.
   TrainReceiver(int socket, const UdpOptions& options);
 
-  // As UdpSocket::receive().
+  // See UdpSocket::receive().
   std::span<const UdpSocket::Arrival> receive();
   bool receives_trains() const { return receives_trains_; }
-  // Sets the counters of what was received.
+  // Sets the counters that concern receiving.
   void count(UdpCounters& counters) const;
 
  private:
   static constexpr std::size_t kMessages = 16;
   static constexpr std::size_t kTrainBytesMax = 1 << 16;
-  // Every packet has at least a header, so shorter segments are not ours and are not cut.
+  // Each of our packets has at least a header, so a message with shorter segments is not ours and
+  // is dropped.
   static constexpr std::size_t kSegmentBytesMin = 32;
 
-  union Control {
+  union Ancillary {
     cmsghdr header;
     char room[CMSG_SPACE(sizeof(int))];
   };
@@ -54,7 +55,7 @@ class TrainReceiver {
   std::array<iovec, kMessages> parts_;
   std::array<sockaddr_storage, kMessages> names_;
   std::array<SocketAddress, kMessages> from_;
-  std::array<Control, kMessages> controls_;
+  std::array<Ancillary, kMessages> ancillary_;
   std::vector<UdpSocket::Arrival> arrivals_;
 
   std::atomic<std::uint64_t> datagrams_{0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// There is one train for each destination at a time. Datagrams that the kernel has no room for stay
-// in their train. No train refers to payloads after flush().
+// Each list of destinations has at most one train at a time. Datagrams that the kernel has no room
+// for stay in their train. After flush(), no train refers to a caller's payloads.
 #include "io/udp/train_sender.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace infold::io {
 
-// Whether a datagram of so many bytes may follow those of the train.
+// Whether a datagram of this length may join the train.
 bool TrainSender::Train::has_room_for(std::size_t datagram) const {
   if (used == 0) return true;
   return !closed && datagram <= datagram_bytes && used + datagram <= kTrainBytes &&
@@ -33,8 +33,8 @@ void TrainSender::Train::add(const std::byte* first, std::size_t count) {
   stretches[stretch_count++] = {const_cast<std::byte*>(first), count};
 }
 
-// Copies what lies elsewhere to its place between the stretches in `bytes`. Each of those moves up,
-// so the last one moves first.
+// Copies the payloads that lie elsewhere to their places between the stretches in `bytes`. Those
+// stretches move towards the end, so the loop starts with the last one.
 void TrainSender::Train::gather() {
   if (stretch_count <= 1) return;
   std::byte* at = bytes.get() + used;
@@ -54,8 +54,8 @@ TrainSender::TrainSender(int socket, const UdpOptions& options)
   int value = 0;
   socklen_t bytes = sizeof(value);
   sends_trains_ = options.offload && getsockopt(socket, SOL_UDP, UDP_SEGMENT, &value, &bytes) == 0;
-  // Not cleared: pages that no packet needs are never touched. A place() needs room behind any
-  // train.
+  // The memory is not cleared, so pages that no packet needs are never touched. It is longer than a
+  // train, because place() needs room for a datagram behind any train.
   for (Train& train : trains_) {
     train.bytes = std::make_unique_for_overwrite<std::byte[]>(kTrainBytes + datagram_bytes_max_);
   }
@@ -83,7 +83,7 @@ void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::b
     train->to = to;
     train->datagram_bytes = bytes;
   }
-  // A datagram that is not in its place may still be in this train, where it was sent before.
+  // memmove(), because a datagram that is sent a second time may still lie in this train.
   std::byte* const at = train->bytes.get() + train->held;
   if (datagram.data() != at) std::memmove(at, datagram.data(), datagram.size());
   train->held += datagram.size();
@@ -95,7 +95,7 @@ void TrainSender::send(std::span<const SocketAddress> to, std::span<const std::b
   trains_[std::exchange(last_, index)].next = index;
   counters_.datagrams_sent += to.size();
   counters_.bytes_sent += to.size() * bytes;
-  // A full train goes out now, so that the next datagram has its place at the train's start.
+  // Send a full train now, so that the place of the next datagram is at the start of the train.
   if (!train->closed && !train->has_room_for(train->datagram_bytes)) note_dispatch(*train);
 }
 
@@ -107,8 +107,8 @@ void TrainSender::flush() {
   blocked_.store(blocked, std::memory_order_relaxed);
 }
 
-// The train that this datagram may join, or an empty one. Sends trains to make room. Null if the
-// kernel takes none of them.
+// Finds the train that this datagram may join, or an empty one. Sends trains to make room. Returns
+// null if the kernel does not take enough to free a train.
 TrainSender::Train* TrainSender::train_for(std::span<const SocketAddress> to, std::size_t bytes) {
   Train* empty = nullptr;
   for (Train& train : trains_) {
@@ -131,7 +131,8 @@ void TrainSender::note_dispatch(Train& train) {
   if (!dispatch(train)) blocked_.store(true, std::memory_order_relaxed);
 }
 
-// Gives a train to the kernel. Returns false if some of it stays. Such a train takes no more.
+// Gives a train to the kernel. Returns false if some of it stays; such a train takes no more
+// datagrams.
 bool TrainSender::dispatch(Train& train) {
   train.closed = true;
   while (train.to_done < train.to.size()) {
@@ -144,14 +145,14 @@ bool TrainSender::dispatch(Train& train) {
       continue;
     }
     if (errno == EINTR) continue;
-    // What the train refers to may end with the call, which the train may outlive.
+    // The train may outlive this call, but the payloads that it refers to may not.
     train.gather();
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) {
       if (keeps_blocked_) return false;
       skip(train, counters_.blocked);
     } else if (parts_[0].iov_len > train.datagram_bytes) {
-      // The device or tunnel cannot cut trains, or the address is wrong. Single datagrams show
-      // which of the two. Other destinations keep their trains.
+      // Either the device or tunnel cannot cut trains, or the address is wrong. Single datagrams
+      // will show which of the two it is. Other destinations keep their trains.
       note_without_trains(train.to[train.to_done]);
     } else if (errno == EMSGSIZE) {
       note_narrow(train.to[train.to_done]);
@@ -165,8 +166,8 @@ bool TrainSender::dispatch(Train& train) {
   return true;
 }
 
-// Writes messages for the rest of the train, as many as there is room for. A train in several
-// stretches goes out in one message, or is gathered.
+// Lays out as many messages as fit for the rest of the train. A train in several stretches goes out
+// as one message if possible, and otherwise is gathered first.
 std::size_t TrainSender::lay_out(Train& train) {
   if (train.stretch_count > 1 && train.to.size() == 1 && takes_trains(train.to[0])) {
     parts_[0] = {train.bytes.get(), train.used};
@@ -197,7 +198,8 @@ bool TrainSender::takes_trains(const SocketAddress& to) const {
   return sends_trains_ && std::find(without_trains_.begin(), end, to) == end;
 }
 
-// If there are more of them than the table holds, each in turn costs a failing system call.
+// If there are more such destinations than the table holds, each of them costs a failing system
+// call whenever the table has dropped it.
 void TrainSender::note_without_trains(const SocketAddress& to) {
   without_trains_[without_trains_next_] = to;
   without_trains_next_ = (without_trains_next_ + 1) % kWithoutTrainsMax;
@@ -219,8 +221,8 @@ void TrainSender::address_message(std::size_t index, const SocketAddress& to,
   message.msg_iov = &parts_[index];
   message.msg_iovlen = 1;
   if (parts_[index].iov_len <= datagram_bytes) return;
-  Control& control = controls_[index];
-  message.msg_control = &control;
+  Ancillary& ancillary = ancillary_[index];
+  message.msg_control = &ancillary;
   message.msg_controllen = CMSG_SPACE(sizeof(std::uint16_t));
   cmsghdr* const header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_UDP;
@@ -237,7 +239,7 @@ void TrainSender::advance(Train& train, std::size_t bytes) {
   ++train.to_done;
 }
 
-// Gives up one message.
+// Gives up the first message that was laid out.
 void TrainSender::skip(Train& train, std::uint64_t& counter) {
   const std::size_t bytes = parts_[0].iov_len;
   counter += (bytes + train.datagram_bytes - 1) / train.datagram_bytes;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sending half of a UDP socket: gathers datagrams of one size to one list of destinations in a
-// train, which the kernel cuts into datagrams (UDP_SEGMENT). Where a kernel or a path has no such
-// offload, each datagram is a message, and one system call takes many.
+// The sending half of a UDP socket. It gathers datagrams of one size to one list of destinations in
+// a train, which the kernel cuts into datagrams (UDP_SEGMENT). If the kernel or the path lacks this
+// offload, each datagram is a message of its own, and one system call sends many messages.
 //
-// A datagram's payload may stay where it is until flush(). Its header lies in the train.
+// A datagram's payload may stay where it is until flush(). Its header is copied into the train.
 //
-// A datagram may be written into a train before its destination is known. The sender predicts the
-// train: the one that followed the last train before. It copies the datagram if that was wrong.
+// A caller may write a datagram into a train before its destination is known. The sender then
+// predicts the train: it takes the one that last followed the train of the previous datagram. If
+// the prediction was wrong, it copies the datagram.
 //
-// Callers take turns. Any thread may call is_blocked(). Does not own the socket.
+// Callers take turns, except that any thread may call is_blocked() at any time. This class does not
+// own the socket.
 #pragma once
 
 #include <array>
@@ -27,10 +29,10 @@ namespace infold::io {
 
 class TrainSender {
  public:
-  // `socket` stays open as long as this lives.
+  // `socket` must stay open as long as this object lives.
   TrainSender(int socket, const UdpOptions& options);
 
-  // As those of UdpSocket.
+  // See the functions of the same names in UdpSocket.
   std::span<std::byte> place();
   void send(std::span<const SocketAddress> to, std::span<const std::byte> datagram,
             std::span<const std::byte> payload);
@@ -38,36 +40,37 @@ class TrainSender {
   bool is_blocked() const { return blocked_.load(std::memory_order_relaxed); }
   bool sends_trains() const { return sends_trains_; }
   const std::optional<NarrowPath>& narrow_path() const { return narrow_path_; }
-  // Only those of sending are set.
+  // Only the counters that concern sending are set.
   const UdpCounters& counters() const { return counters_; }
 
  private:
-  // The kernel takes no longer message, and cuts it into at most 64 segments.
+  // The kernel accepts messages of just under 64 KiB and cuts them into at most 64 segments.
   static constexpr std::size_t kTrainBytes = 65'000;
   static constexpr std::size_t kTrainDatagrams = 64;
-  // Destinations in turn: results to all workers, answers to single ones.
+  // Enough for the destinations that alternate: results go to all workers, answers to single ones.
   static constexpr std::size_t kTrains = 8;
   static constexpr std::size_t kMessages = 64;
 
-  union Control {
+  union Ancillary {
     cmsghdr header;
     char room[CMSG_SPACE(sizeof(std::uint16_t))];
   };
 
   struct Train {
-    std::span<const SocketAddress> to;  // of an empty train: the last destination
+    std::span<const SocketAddress> to;  // an empty train keeps its last destinations
     std::unique_ptr<std::byte[]> bytes;
-    std::size_t held = 0;  // in `bytes`
-    // The train in order, in `bytes` and in payloads elsewhere. Neighbours are joined.
+    std::size_t held = 0;  // how much of `bytes` is in use
+    // The train's bytes in order, partly in `bytes` and partly in payloads elsewhere. Adjacent
+    // stretches are merged.
     std::array<iovec, 2 * kTrainDatagrams> stretches;
     std::size_t stretch_count = 0;
-    std::size_t used = 0;            // of all stretches; 0: empty
-    std::size_t datagram_bytes = 0;  // of each datagram, except that the last may be shorter
-    bool closed = false;   // takes no more: the last datagram is shorter, or some have gone
-    std::size_t next = 0;  // the train that followed this one last time
-    // The progress of sending.
+    std::size_t used = 0;            // the length of all stretches; 0: empty
+    std::size_t datagram_bytes = 0;  // of every datagram, except that the last may be shorter
+    bool closed = false;             // takes no more: the last one is shorter, or some are sent
+    std::size_t next = 0;            // the train that followed this one last time
+    // How far the kernel has taken the train.
     std::size_t to_done = 0;
-    std::size_t bytes_done = 0;  // to to[to_done]
+    std::size_t bytes_done = 0;  // sent to to[to_done]
 
     bool has_room_for(std::size_t datagram) const;
     void add(const std::byte* first, std::size_t count);
@@ -92,7 +95,7 @@ class TrainSender {
   std::atomic<bool> blocked_{false};
   UdpCounters counters_;
 
-  // Destinations whose datagrams are sent singly.
+  // Destinations whose datagrams are sent one by one, because their path does not take trains.
   static constexpr std::size_t kWithoutTrainsMax = 64;
   std::array<SocketAddress, kWithoutTrainsMax> without_trains_;
   std::size_t without_trains_count_ = 0;
@@ -100,12 +103,12 @@ class TrainSender {
   std::optional<NarrowPath> narrow_path_;
 
   std::array<Train, kTrains> trains_;
-  std::size_t last_ = 0;  // the train of the last datagram
+  std::size_t last_ = 0;  // the train that took the last datagram
 
-  // For the system call.
+  // The arguments of the system call.
   std::array<mmsghdr, kMessages> messages_;
   std::array<iovec, kMessages> parts_;
-  std::array<Control, kMessages> controls_;
+  std::array<Ancillary, kMessages> ancillary_;
 };
 
 }  // namespace infold::io

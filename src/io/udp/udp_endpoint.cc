@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All datagrams of a train point to one address, so their peer is looked up once.
+// All datagrams of a received train point to the same address object, so their neighbour is looked
+// up once.
 #include "io/udp/udp_endpoint.h"
 
 #include <algorithm>
@@ -10,42 +11,43 @@
 
 namespace infold::io {
 
-UdpEndpoint::UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> peers)
-    : socket_(std::move(socket)), peers_(std::move(peers)) {}
+UdpEndpoint::UdpEndpoint(UdpSocket socket, std::vector<SocketAddress> neighbours)
+    : socket_(std::move(socket)), neighbours_(std::move(neighbours)) {}
 
-void UdpEndpoint::send(Peer to, std::span<const std::byte> datagram) {
+void UdpEndpoint::send(Neighbour to, std::span<const std::byte> datagram) {
   send_apart(to, datagram, {});
 }
 
-void UdpEndpoint::send_apart(Peer to, std::span<const std::byte> head,
+void UdpEndpoint::send_apart(Neighbour to, std::span<const std::byte> head,
                              std::span<const std::byte> payload) {
-  const auto peer = static_cast<std::size_t>(to);
-  CHECK_THAT(peer, <, peers_.size());
+  const auto neighbour = static_cast<std::size_t>(to);
+  CHECK_THAT(neighbour, <, neighbours_.size());
   ++sent_;
-  socket_.send(std::span(peers_).subspan(peer, 1), head, payload);
+  socket_.send(std::span(neighbours_).subspan(neighbour, 1), head, payload);
 }
 
 std::span<const Received> UdpEndpoint::receive() {
   received_.clear();
   const SocketAddress* from = nullptr;
-  std::size_t peer = 0;
+  std::size_t neighbour = 0;
   for (const UdpSocket::Arrival& arrival : socket_.receive()) {
     if (arrival.from != from) {
       from = arrival.from;
-      peer =
-          static_cast<std::size_t>(std::find(peers_.begin(), peers_.end(), *from) - peers_.begin());
+      neighbour = static_cast<std::size_t>(
+          std::find(neighbours_.begin(), neighbours_.end(), *from) - neighbours_.begin());
     }
-    if (peer == peers_.size()) continue;
-    received_.push_back({Peer{static_cast<std::uint32_t>(peer)}, arrival.datagram});
+    if (neighbour == neighbours_.size()) continue;
+    received_.push_back({Neighbour{static_cast<std::uint32_t>(neighbour)}, arrival.datagram});
   }
   return received_;
 }
 
-std::optional<NarrowPeer> UdpEndpoint::narrow_peer() const {
+std::optional<NarrowNeighbour> UdpEndpoint::narrow_neighbour() const {
   const std::optional<NarrowPath>& path = socket_.narrow_path();
   if (!path) return std::nullopt;
-  const auto peer = std::find(peers_.begin(), peers_.end(), path->to) - peers_.begin();
-  return NarrowPeer{Peer{static_cast<std::uint32_t>(peer)}, path->mtu_bytes};
+  const auto neighbour =
+      std::find(neighbours_.begin(), neighbours_.end(), path->to) - neighbours_.begin();
+  return NarrowNeighbour{Neighbour{static_cast<std::uint32_t>(neighbour)}, path->mtu_bytes};
 }
 
 EndpointCounters UdpEndpoint::counters() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams whose payload is sent from where it lies, with and without offloads.
+// Tests datagrams whose payload is sent from where it lies, with and without offloads.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ class UdpPayload : public testing::TestWithParam<bool> {
   }
 };
 
-// Payloads that stay where they are, between datagrams in one piece.
+// Mixes datagrams whose payloads stay where they are with datagrams in one piece.
 TEST_P(UdpPayload, SendsPayloadsFromWhereTheyAre) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -46,10 +46,10 @@ TEST_P(UdpPayload, SendsPayloadsFromWhereTheyAre) {
   EXPECT_LE(a.counters().calls_sent, a.sends_trains() ? 20U : 250U);
 }
 
-// A payload may change once flush() has returned, also if the kernel had no room.
+// A payload may change once flush() has returned, even if the kernel had no room for it.
 TEST_P(UdpPayload, RefersToNoPayloadAfterFlush) {
   UdpOptions options;
-  options.send_buffer_bytes = 1;  // the kernel's least
+  options.send_buffer_bytes = 1;  // the kernel raises this to its minimum
   options.keeps_blocked = true;
   UdpSocket a = open(options);
   UdpSocket b = open();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The socket and its event, around which the two halves send and receive.
+// Owns the socket and its wake-up event. TrainSender and TrainReceiver do the sending and
+// receiving.
 #include "io/udp/udp_socket.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 
 using base::Code;
 
-// A kernel may refuse any of these options. The socket works all the same.
+// The kernel may refuse any of these options. The socket works without them.
 void set_option(int fd, int level, int name, int value) {
   setsockopt(fd, level, name, &value, sizeof(value));
 }
@@ -58,10 +59,10 @@ base::Result<UdpSocket> UdpSocket::open(const UdpOptions& options) {
   }
   const int fd = socket.get();
   const bool is_ipv6 = options.bind.is_ipv6();
-  // A datagram that does not fit the path must fail here, not travel in fragments.
+  // A datagram that does not fit the path must fail here rather than travel in fragments.
   set_option(fd, is_ipv6 ? IPPROTO_IPV6 : IPPROTO_IP, is_ipv6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER,
              IP_PMTUDISC_DO);
-  drop_datagrams_without_checksum(fd);  // a kernel without filters refuses, and nothing else fails
+  drop_datagrams_without_checksum(fd);  // a kernel without filters refuses; all else still works
   set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, options.receive_buffer_bytes);
   set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, options.send_buffer_bytes);
   const std::string& device = options.device;

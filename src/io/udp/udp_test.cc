@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UDP over loopback, with and without offloads: datagrams arrive complete and separate.
+// Tests UDP over loopback, with and without offloads: datagrams must arrive complete and separate.
 
 #include <algorithm>
 #include <string>
@@ -33,8 +33,8 @@ class Udp : public testing::TestWithParam<Kind> {
   }
 };
 
-// IPv6 always has a checksum. For IPv4 the kernel drops the datagram before the socket
-// counts it.
+// Over IPv6, a checksum is mandatory. Over IPv4, the filter drops the datagram before the
+// socket counts it.
 TEST_P(Udp, DropsDatagramsWithoutAChecksum) {
   UdpSocket to = open();
   UdpSocket from = open();
@@ -59,7 +59,7 @@ TEST_P(Udp, KeepsDatagramsApartWhateverTheirSizes) {
   for (std::size_t i = 0; i < 300; ++i) {
     sent.push_back(datagram_of(i % 100 == 99 ? 64 : i < 150 ? 1452 : 700, i));
     a.send(to, sent.back());
-    receive_more(b, received);  // an ordinary user's buffer holds fewer than 100
+    receive_more(b, received);  // an ordinary user's buffer holds fewer than 100 datagrams
   }
   a.flush();
   EXPECT_FALSE(a.is_blocked());
@@ -90,7 +90,7 @@ TEST_P(Udp, CountsBytesAndWhatIsNoDatagramOfOurs) {
   UdpSocket a = std::move(*UdpSocket::open(longer));
   UdpSocket b = open();
   const std::vector<SocketAddress> to = {b.local_address(), b.local_address()};
-  // One datagram is longer than b takes, one is shorter than a header.
+  // One datagram is longer than b accepts, and one is shorter than a header.
   for (const std::size_t bytes : {1000, 2000, 20, 40}) {
     a.send(to, datagram_of(bytes, bytes));
     a.flush();
@@ -105,7 +105,7 @@ TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
   UdpOptions options;
   options.bind = loopback(GetParam().address);
   options.offload = GetParam().offload;
-  options.send_buffer_bytes = 1;  // the kernel's least
+  options.send_buffer_bytes = 1;  // the kernel raises this to its minimum
   options.keeps_blocked = true;
   UdpSocket a = std::move(*UdpSocket::open(options));
   UdpSocket b = open();
@@ -127,7 +127,7 @@ TEST_P(Udp, KeepsWhatTheKernelHasNoRoomFor) {
   EXPECT_EQ(datagrams.back(), datagram_of(1400, 1999));
 }
 
-// Sends as a driver does: from place(), or from memory of its own where there is none. Returns the
+// Sends as a driver does: from place(), or from memory of its own if there is no place. Returns the
 // place.
 const std::byte* send_in_place(UdpSocket& from, std::span<const SocketAddress> to,
                                const std::vector<std::byte>& datagram) {
@@ -141,7 +141,7 @@ const std::byte* send_in_place(UdpSocket& from, std::span<const SocketAddress> t
   return place.data();
 }
 
-// All orders of destinations arrive, whether the socket predicts them or not.
+// Datagrams arrive whatever the order of destinations, whether the socket predicts it or not.
 TEST_P(Udp, SendsWhatIsInItsPlaceToDestinationsInAnyOrder) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -165,7 +165,7 @@ TEST_P(Udp, SendsWhatIsInItsPlaceToDestinationsInAnyOrder) {
   a.flush();
   at_b = receive(b, sent_to_b.size(), at_b);
   at_c = receive(c, sent_to_c.size(), at_c);
-  // Trains to one and to both overtake each other.
+  // Trains to one destination and trains to both may overtake each other.
   for (Datagrams* const each : {&sent_to_b, &sent_to_c, &at_b, &at_c}) {
     std::sort(each->begin(), each->end());
   }
@@ -203,7 +203,7 @@ TEST_P(Udp, PredictsDestinationsInTurn) {
   EXPECT_EQ(receive(b, 12).size(), 12U);
 }
 
-// A lossy endpoint duplicates in this way. The first of the two may complete a train.
+// A lossy endpoint duplicates datagrams in this way. The first of the two may complete a train.
 TEST_P(Udp, SendsADatagramInItsPlaceTwice) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -246,8 +246,8 @@ TEST_P(Udp, CountersAreReadWhileAnotherThreadReceives) {
   EXPECT_EQ(seen, 200U);
 }
 
-// The kernel refuses a train to port 0, as it refuses a train on a path that cannot cut it. Once,
-// one such destination ended the trains to all.
+// The kernel refuses a train to port 0 as it refuses a train on a path that cannot cut it. Earlier,
+// one such destination ended trains to all destinations.
 TEST_P(Udp, ADestinationThatTakesNoTrainsKeepsOthersTrains) {
   UdpSocket a = open();
   UdpSocket b = open();
@@ -291,7 +291,7 @@ TEST(UdpEndpoint, DropsWhatStrangersSend) {
     endpoint.wait(end);
     for (const Received& received : endpoint.receive()) {
       ++count;
-      EXPECT_EQ(received.from, Peer{0});
+      EXPECT_EQ(received.from, Neighbour{0});
       EXPECT_EQ(received.datagram[0], std::byte{2});
     }
   }
@@ -306,7 +306,7 @@ TEST(UdpEndpoint, CountsPacketsAndTheMessagesThatCarryThem) {
   const std::vector<SocketAddress> back = {own.local_address()};
   const bool sends_trains = own.sends_trains();
   UdpEndpoint endpoint(std::move(own), {target.local_address()});
-  for (std::size_t i = 0; i < 5; ++i) endpoint.send(Peer{0}, datagram_of(100, i));
+  for (std::size_t i = 0; i < 5; ++i) endpoint.send(Neighbour{0}, datagram_of(100, i));
   endpoint.flush();
   EXPECT_EQ(receive(target, 5).size(), 5U);
   for (std::size_t i = 0; i < 3; ++i) target.send(back, datagram_of(100, i));

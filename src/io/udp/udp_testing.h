@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams over loopback, for tests.
+// Helps tests to make datagrams and to receive them over loopback.
 #pragma once
 
 #include <algorithm>

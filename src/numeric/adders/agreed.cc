@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar loops of floats with agreed exponents.
+// The scalar loops for floats with agreed exponents.
 #include "numeric/adders/agreed.h"
 
 #include <algorithm>
@@ -14,12 +14,12 @@ namespace {
 std::uint64_t clamped(ExactFloat value, std::int32_t unit, std::uint64_t limit) {
   const int shift = unit - value.exponent;
   const int bits = static_cast<int>(std::bit_width(value.significand));
-  if (bits - shift > 32) return limit;  // a shift that far to the left would not be defined, either
+  if (bits - shift > 32) return limit;  // such a long shift to the left would not be defined
   return std::min(round_shift(value.significand, shift), limit);
 }
 
-// The lane of a finite element. In a block with specials, room for the counts is made below it
-// later.
+// Returns the lane of a finite element. In a block with specials, the caller later makes room for
+// the counts below it.
 template <typename Format>
 std::int32_t finite_lane(typename Format::Bits bits, std::int32_t unit, std::int64_t limit) {
   const ExactFloat value = unpack<Format>(bits);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codec tables for every size of world, made of two loops that take the world as an argument. A
-// codec is a pair of plain functions without a context, so the world's bits must be in the codec's
-// type.
+// Codec tables for every size of the world, made from two loops that take the world as an argument.
+// A codec is a pair of plain functions without a context, so the world's bits must be part of the
+// codec's type.
 #pragma once
 
 #include <array>

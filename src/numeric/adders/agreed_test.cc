@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floats with agreed exponents: agreement, sums by addition alone, and specials as counts.
+// Tests floats with agreed exponents: the agreement, sums by addition alone, and specials as
+// counts.
 #include "numeric/adders/agreed.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ namespace {
 using Tensor = std::vector<float>;
 constexpr std::uint32_t kBlock = INFOLD_BLOCK_ELEMENTS;
 
-// The ranks agree on the largest code of each block, and on whether any rank has a special in it.
+// Lets the ranks agree on the largest code of each block, and on whether any rank has a special in
+// it.
 std::vector<std::uint16_t> agree(const std::vector<Tensor>& tensors) {
   const auto elements = static_cast<std::uint32_t>(tensors[0].size());
   std::vector<std::uint16_t> agreed((elements + kBlock - 1) / kBlock);
@@ -37,7 +39,7 @@ std::vector<std::uint16_t> agree(const std::vector<Tensor>& tensors) {
   return agreed;
 }
 
-// Sums as a plane does that can only add 32-bit integers.
+// Sums like a plane that can only add 32-bit integers.
 Tensor all_reduce(const std::vector<Tensor>& tensors, const std::vector<std::uint16_t>& agreed) {
   const auto world = static_cast<std::uint32_t>(tensors.size());
   const auto elements = static_cast<std::uint32_t>(tensors[0].size());
@@ -65,7 +67,7 @@ std::vector<Tensor> random_tensors(std::uint32_t world, std::uint32_t elements) 
   return tensors;
 }
 
-// Each rank's error is at most half a unit, or a unit where the limit cut an element off.
+// Each rank's error is at most half a unit, or a unit if the limit cut the element off.
 TEST(Agreed, SumsStayWithinTheBoundForEveryWorld) {
   for (const std::uint32_t world : {1U, 2U, 3U, 7U, 8U, 64U, 255U, 256U, 511U}) {
     const auto tensors = random_tensors(world, 100);
@@ -99,7 +101,7 @@ TEST(Agreed, NoSumOverflows) {
 TEST(Agreed, SpecialsAddAsInIeee754AndNeighboursKeepTheirBits) {
   for (const std::uint32_t world : {1U, 2U, 8U, 256U, 511U}) {
     auto tensors = random_tensors(world, kBlock + 8);
-    for (Tensor& tensor : tensors) tensor[3] = INFINITY;  // at all ranks: the largest count
+    for (Tensor& tensor : tensors) tensor[3] = INFINITY;  // at all ranks, for the largest count
     tensors[0][4] = -INFINITY;
     tensors[world - 1][5] = NAN;
     tensors[0][6] = INFINITY;

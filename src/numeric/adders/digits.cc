@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is the same for every instruction set: infinities, and the way from sums of digits to
-// floats. Doubles hold most sums exactly, integers of 128 bits nearly all others, and bins the
-// rest.
+// The parts that are the same for every instruction set: infinities, and the way from sums of
+// digits to floats. Doubles hold most sums exactly, integers of 128 bits hold nearly all others,
+// and bins hold the rest.
 #include "numeric/adders/digits.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@
 namespace infold::numeric {
 namespace {
 
-// An element's counts, in one integer: of +infinity below, of -infinity above. NaN counts in both.
+// An element's counts in one integer: +infinity in the lower bits, -infinity in the upper bits. NaN
+// counts in both.
 constexpr std::uint32_t kPlus = 1;
 constexpr std::uint32_t kMinus = 1 << 10;
 static_assert(kDigitWorldMax < kMinus / kPlus);
@@ -57,8 +58,8 @@ double special_of(std::int32_t counts) {
   return minus ? -infinity : plus ? infinity : 0;
 }
 
-// Exactly sum * 2^exponent / divisor, but for bits behind the 54th, of which the last bit tells
-// whether any is set. Requires: divisor <= kDigitWorldMax.
+// Returns sum * 2^exponent / divisor, exact except for bits after the 54th. The last bit of the
+// result tells whether any of these is set. Requires: divisor <= kDigitWorldMax.
 ExactFloat quotient(Wide sum, int exponent, std::uint32_t divisor) {
   if (sum == 0) return {};
   const bool negative = sum < 0;
@@ -78,13 +79,13 @@ ExactFloat quotient(Wide sum, int exponent, std::uint32_t divisor) {
   return {negative, leading / divisor << 1 | (is_inexact ? 1U : 0U), exponent - 1};
 }
 
-// The exponent of the group's lowest bit.
+// Returns the exponent of the group's lowest bit.
 template <typename Format>
 int unit_of(const DigitGroup& group) {
   return Format::kExponentMin + static_cast<int>(group.range.low);
 }
 
-// A double holds each sum over all ranks.
+// Returns whether a double holds each sum over all ranks exactly.
 template <typename Format>
 bool fits_doubles(const DigitGroup& group) {
   const std::uint32_t rank_bits = 31 - group.bits;
@@ -117,7 +118,7 @@ void round_doubles(const DigitGroup& group, const std::byte* sums, std::uint32_t
                                                                       divisor, out);
 }
 
-// The sum of one element's digits as an integer of 128 bits.
+// Returns whether an integer of 128 bits holds the sum of one element's digits.
 bool fits_wide(const DigitGroup& group) { return group.slices() * group.bits <= 95 + group.bits; }
 
 ExactFloat round_wide(const DigitGroup& group, int unit, const std::byte* sums, std::uint32_t count,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digits of numbers that are written down here. src/codec/digits_test.cc has the sums.
+// Tests the digits of given numbers. src/encoding/digits_test.cc tests the sums.
 #include "numeric/adders/digits.h"
 
 #include <bit>
@@ -68,7 +68,7 @@ TEST(Digits, RangesKnowZerosAndSpecials) {
   EXPECT_EQ(range_of<float>(DataType::f32, {0.0F, -kInfinity}), (DigitRange{0, 0, true}));
   EXPECT_EQ(range_of<float>(DataType::f32, {5.0F, std::nanf(""), -8.0F}),
             (DigitRange{149, 153, true}));
-  // In a vector, and behind the last whole one.
+  // One number lies inside a vector, and one after the last whole vector.
   std::vector<float> many(67, 3.0F);
   many[17] = 0.5F;
   many[66] = 1024.0F;
@@ -86,7 +86,7 @@ TEST(Digits, ARangeOfZerosJoinsNothing) {
 }
 
 TEST(Digits, AreNeighbouringBitsWithTheNumbersSign) {
-  // 0x2F1 is cut into 1, 15 and 2 by slices of 4 bits.
+  // Slices of 4 bits cut 0x2F1 into 1, 15 and 2.
   const std::vector<float> x = {753.0F, -753.0F, 0.0F, -std::numeric_limits<float>::infinity()};
   const DigitGroup group = {{149, 159, true}, 4};
   EXPECT_EQ(group.slices(), 3U);
@@ -104,7 +104,7 @@ TEST(Digits, CountInfinitiesAndNan) {
                                 float_of(0xFFFFFFFF), 1.0F};
   EXPECT_EQ(slice_of(DataType::f32, x, group, 0),
             (std::vector<std::int32_t>{1, 1024, 1025, 1025, 0}));
-  // All 511 ranks have the same.
+  // All 511 ranks have the same elements.
   std::vector<std::int32_t> sums = {511, 511 * 1024, 511 * 1025, 510, 0};
   sums[3] += 1024;
   std::vector<std::uint32_t> result(sums.size(), 7);

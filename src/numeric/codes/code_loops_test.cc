@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests what the scalar loops that compress a tensor compute, and that the loops of each
-// instruction set have the same bits.
+// Tests the results of the scalar loops that compress a tensor, and that the loops of each
+// instruction set give the same bits.
 #include "numeric/codes/code_loops.h"
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::uint32_t, 10> kWidths = {1, 2, 3, 4, 5, 6, 8, 10, 16, 32};
 constexpr std::array<Side, 3> kSides = {Side::both, Side::above, Side::below};
 
-// Every kind of float, near each other in size, so that sums and codes differ.
+// Draws every kind of float. Most are close to each other in size, so that sums and codes differ.
 std::vector<float> draw_floats(base::Prng& prng, std::size_t count, bool only_finite) {
   std::vector<float> x(count);
   for (float& value : x) {
@@ -78,7 +78,7 @@ std::vector<std::uint32_t> quantise(const CodeLoops& loops, const std::vector<fl
 }
 
 TEST(CodeLoops, FillTheFirstLanesOfAGroupBeforeTheSecond) {
-  // 40 codes of 16 bits: a group of 32, and 8 codes in 4 integers.
+  // 40 codes of 16 bits are a whole group of 32, and 8 codes in 4 integers.
   std::vector<std::uint32_t> codes(40);
   for (std::uint32_t i = 0; i < codes.size(); ++i) codes[i] = i + 1;
   const std::vector<std::uint32_t> integers = pack(scalar_code_loops(), codes, 16);
@@ -152,7 +152,7 @@ TEST(CodeLoops, RoundUpAsOftenAsThePlaceSays) {
   EXPECT_NEAR(part, 0.3, 5 * std::sqrt(0.3 * 0.7 / static_cast<double>(x.size())));
 }
 
-// All loops of a set beside the scalar ones, on one tensor.
+// Compares all loops of a set with the scalar loops on one tensor.
 void expect_as_scalar(const CodeLoops& loops, base::Prng& prng, std::size_t count) {
   const CodeLoops& scalar = scalar_code_loops();
   const std::vector<float> any = draw_floats(prng, count, false);
@@ -176,7 +176,7 @@ void expect_as_scalar(const CodeLoops& loops, base::Prng& prng, std::size_t coun
               scalar.count_from(any.data(), count, least, side));
   }
 
-  // Some indices pass 2^32 within the tensor.
+  // In some tensors indices pass 2^32.
   const Draws draws = {.key = prng.next(),
                        .first = prng.below(3) == 0 ? (std::uint64_t{1} << 32) - 20 : prng.next()};
   const Steps steps = {.divisor = 4, .factor = 127, .zero = 127, .most = 254};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random bits by counter: a function of a key and an index, and of nothing else. Not for secrets.
+// Counter-based random bits, which depend only on a key and an index. Do not use them for secrets.
 #pragma once
 
 #include <cstdint>
 
 namespace infold::numeric {
 
-// What bits of indices with these high 32 bits are made from.
+// The key for all indices that have the same high 32 bits.
 struct CounterKey {
   std::uint32_t first;
   std::uint32_t second;
@@ -21,7 +21,7 @@ struct CounterKey {
 
 inline constexpr std::uint32_t kCounterFactors[] = {0x7FEB352D, 0x846CA68B};
 
-// The two multiplications pass the usual tests of bit avalanche, and fit in vectors.
+// The two multiplications pass the usual avalanche tests, and work in vectors.
 constexpr std::uint32_t counter_bits(std::uint64_t key, std::uint64_t index) {
   const CounterKey parts = CounterKey::of(key, index);
   std::uint32_t value = static_cast<std::uint32_t>(index) ^ parts.first;
@@ -30,7 +30,7 @@ constexpr std::uint32_t counter_bits(std::uint64_t key, std::uint64_t index) {
   return value ^ (value >> 16);
 }
 
-// Uniform in [0, 1), a multiple of 2^-24.
+// Returns a multiple of 2^-24, uniform in [0, 1).
 constexpr float uniform_of(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1.0p-24F;
 }

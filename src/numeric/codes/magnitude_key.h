@@ -12,16 +12,17 @@ namespace infold::numeric {
 inline constexpr std::uint32_t kInfinityKey = 0x7F800000;
 inline constexpr std::uint32_t kNanKey = kInfinityKey + 1;
 
-// 0 for both zeros.
+// Returns the key of a float; it is 0 for both zeros.
 constexpr std::uint32_t key_of(float value) {
   return std::min(std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU, kNanKey);
 }
 constexpr float magnitude_of(std::uint32_t key) { return std::bit_cast<float>(key); }
 
-// Elements that count. Others have the key of zero.
+// The elements that count: both signs, only above zero, or only below. All others have the key of
+// zero.
 enum class Side : std::uint8_t { both, above, below };
 
-// Keys of one side.
+// Returns keys, in which only one side counts.
 class SideKeys {
  public:
   constexpr explicit SideKeys(Side side)
@@ -31,7 +32,7 @@ class SideKeys {
     const bool is_negative = (std::bit_cast<std::uint32_t>(value) >> 31) != 0;
     return key_of(value) & (is_negative ? of_negative_ : of_rest_);
   }
-  // What is left of a key without a sign, and of one with it.
+  // Masks for the keys of elements without a sign, and with a sign.
   constexpr std::uint32_t of_rest() const { return of_rest_; }
   constexpr std::uint32_t of_negative() const { return of_negative_; }
 

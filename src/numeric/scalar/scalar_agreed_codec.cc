@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of floats with agreed exponents, scalar, and the codes that ranks agree on.
+// The scalar codec for chunks of floats with agreed exponents, and the codes that ranks agree on.
 #include <algorithm>
 
 #include "numeric/adders/agreed_table.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of block floats, scalar: the block loops over every block of a chunk.
+// The scalar codec for chunks of block floats, which runs the block loops over every block of a
+// chunk.
 #include <algorithm>
 
 #include "numeric/block_float.h"

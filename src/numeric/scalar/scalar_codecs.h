@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scalar codecs by kind, one lookup each (codec.h describes the kinds), and the facts about
-// types that every lookup needs.
+// The lookups of the scalar codecs, one for each kind (codec.h describes the kinds), and other
+// scalar loops.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ void scalar_block_codes(core::DataType dtype, const std::byte* tensor, core::Chu
                         std::uint16_t* codes);
 bool scalar_find_presence(core::DataType dtype, const std::byte* tensor, std::uint64_t elements,
                           std::uint32_t* words, std::byte* cleared);
-// By type.
+// Returns the loops of digits, indexed by type.
 const DigitLoops* scalar_digits();
 
 }  // namespace infold::numeric

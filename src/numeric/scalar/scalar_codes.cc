@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops that compress a tensor (numeric/codes/code_loops.h), scalar.
+// The scalar loops that compress a tensor (numeric/codes/code_loops.h).
 #include <array>
 #include <bit>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace infold::numeric {
 namespace {
 
-// Sums are made beside each other, so that vectors can make them.
+// The number of sums that are made side by side, so that vector code can make the same sums.
 constexpr std::size_t kSums = 8;
 
 float find_largest(const float* x, std::size_t count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of digits, scalar.
+// The scalar loops of digits.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@
 namespace infold::numeric {
 namespace {
 
-// Of the number's last place, counted from that of the type's smallest number.
+// Returns the number's last place, counted from the last place of the type's smallest number.
 template <typename Format>
 std::uint32_t place_of(const ExactFloat& value) {
   return static_cast<std::uint32_t>(value.exponent - Format::kExponentMin);
@@ -52,7 +52,7 @@ void write(const std::byte* x, std::uint32_t count, std::uint32_t low, std::uint
     if (!is_special<Format>(element)) value = unpack<Format>(element);
     const std::int32_t shift =
         static_cast<std::int32_t>(place_of<Format>(value)) - static_cast<std::int32_t>(low);
-    // Shifted by 31 to the left, no bit is left within the mask.
+    // After a shift by 31 to the left, no bit remains within the mask.
     const int left = std::clamp(shift, 0, 31);
     const int right = std::clamp(-shift, 0, 63);
     const auto digit = static_cast<std::int32_t>((value.significand << left >> right) & mask);

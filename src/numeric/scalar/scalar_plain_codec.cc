@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Codecs of elements that travel as they are, or as integers of their width, scalar.
+// The scalar codecs of elements that travel unchanged, or as integers of their width.
 #include <algorithm>
 #include <cstring>
 
@@ -15,7 +15,7 @@ using core::DataType;
 using core::Reduction;
 using core::TensorCodec;
 
-// A sum of integers, or a copy of any type: the bytes are not changed.
+// For a sum of integers, or a copy of any type. The bytes do not change.
 template <std::size_t kBytes>
 struct Copy {
   static bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
@@ -34,8 +34,8 @@ struct Copy {
   }
 };
 
-// C's division, which truncates towards zero. With divisor 0, which stands for no ranks, the
-// average is the sum.
+// Divides as C does, truncating towards zero. With divisor 0, which means no ranks, the average is
+// the sum.
 template <typename Int>
 struct Average : Copy<sizeof(Int)> {
   static void decode(void*, std::byte* tensor, core::ChunkRange range,
@@ -49,7 +49,7 @@ struct Average : Copy<sizeof(Int)> {
   }
 };
 
-// Aggregators compare signed integers, so half the range is subtracted from unsigned ones.
+// Aggregators compare signed integers, so half the range is subtracted from unsigned integers.
 struct Shifted {
   static void flip(std::byte* to, const std::byte* from, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) to[i] = from[i] ^ std::byte{0x80};

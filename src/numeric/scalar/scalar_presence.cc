@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the blocks of a tensor that are not all zeros, scalar.
+// The scalar search for the blocks of a tensor that are not all zeros.
 #include "numeric/presence.h"
 #include "numeric/scalar/scalar_codecs.h"
 

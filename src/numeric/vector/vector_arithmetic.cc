@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The aggregator's arithmetic in vectors: the loops over plain integers, and the table of all
-// functions. The loops leave their odd tails to core/aggregator/arithmetic.cc.
+// functions. Elements that do not fill a vector go to core/aggregator/arithmetic.cc.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_arithmetic.cc"
 #include <hwy/foreach_target.h>
@@ -71,7 +71,8 @@ void combine(std::byte* into, const std::byte* elements, std::uint32_t count) {
                                                        count - static_cast<std::uint32_t>(i));
 }
 
-// Without an instruction for it, Highway's conversion takes infinities and NaN of f16 for numbers.
+// If the processor lacks the instruction, Highway's conversion treats infinities and NaN of f16 as
+// numbers.
 #if !INFOLD_VECTOR_BLOCKS
 constexpr const core::ExactArithmetic* kExactOf[] = {
     &core::kScalarExact[0], &core::kScalarExact[1], &core::kScalarExact[2], &core::kScalarExact[3]};

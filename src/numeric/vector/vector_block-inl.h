@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One plain block of block floats in vectors, once per instruction set: the test for plain blocks,
-// and the loops over one. A block is plain if its unit and its values are normal numbers. Then a
-// multiplication by a power of two is exact, so that one conversion is the only rounding. A
-// subnormal element rounds to zero, with and without flushing by the processor.
+// and the loops over one block. A block is plain if its unit and its values are normal numbers. A
+// multiplication by a power of two is then exact, so that the conversion is the only rounding. A
+// subnormal element rounds to zero whether or not the processor flushes it.
 #if defined(INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_BLOCK_INL_H_
@@ -27,7 +27,7 @@ namespace {
 
 #if INFOLD_VECTOR_BLOCKS
 
-// 2^exponent. Requires: a normal number.
+// Returns 2^exponent. Requires: the result is a normal number.
 template <typename Format>
 HWY_INLINE auto power_of_two(std::int32_t exponent) {
   using Bits = typename Format::Bits;
@@ -42,29 +42,29 @@ struct Block {
   using W = WideFormat<Format>;
   using Bits = typename Format::Bits;
 
-  // Elements at even and odd places are handled apart, see encode_bf16_pairs. In decoding only
-  // those of 16-bit mantissas are, see decode_bf16_pairs.
+  // Elements at even and odd places are handled separately, see encode_bf16_pairs. Decoding does
+  // this only for 16-bit mantissas, see decode_bf16_pairs.
   static constexpr bool kPairs = std::is_same_v<Format, Bf16> && sizeof(Mantissa) <= 2;
   static constexpr bool kDecodePairs = kPairs && sizeof(Mantissa) == 2;
 
-  // True if any mantissa times a power of two is a number of the format.
+  // True if every mantissa times a power of two is a number of the format.
   static constexpr bool kExact = kLayout.mantissa_top_bit() < Format::kFractionBits;
 
   // The code is the exponent field of the largest magnitude, after a carry, plus this.
   static constexpr Bits kCarry = code_carry<Format, Mantissa>();
   static constexpr std::int32_t kCodeOfField = kLayout.exponent_bias() - Format::kBias;
 
-  // Plain codes in encoding. Half a unit must be a normal number. After the carry the exponent
-  // field must not be 0 or all ones. If there is a carry, the field must not be 1, either: a
-  // subnormal may reach 1 by the carry.
+  // The range of plain codes in encoding. Half a unit must be a normal number, and after the carry
+  // the exponent field must be neither 0 nor all ones. If there is a carry, the field must not be
+  // 1, because a subnormal may reach 1 by the carry.
   static constexpr std::int32_t kUnitFirst =
       2 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
   static constexpr std::int32_t kEncodeFirst =
       std::max(std::max(0, kCodeOfField) + (kCarry == 0 ? 1 : 2), kUnitFirst);
   static constexpr std::int32_t kEncodeLast = 2 * Format::kBias + kCodeOfField;
 
-  // Plain codes in decoding: the unit, and the unit divided by the largest divisor, are normal
-  // numbers.
+  // The range of plain codes in decoding, in which the unit, and the unit divided by the largest
+  // divisor, are normal numbers.
   static constexpr std::int32_t kDecodeFirst =
       33 - W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit();
   // Pairs of bf16 need another 33 bits above the unit.
@@ -72,8 +72,8 @@ struct Block {
       kLayout.exponent_code_max(),
       W::kBias + kLayout.exponent_bias() + kLayout.mantissa_top_bit() - (kDecodePairs ? 33 : 0));
 
-  // The code of a block with this largest magnitude, 0 if the block is not plain. Subnormal f16 are
-  // plain here, beyond the limits above: they are normal numbers in f32.
+  // Returns the code of a block whose largest magnitude this is, or 0 if the block is not plain.
+  // Subnormal f16 are plain here beyond the limits above, because they are normal numbers in f32.
   static HWY_INLINE std::int32_t plain_code(Bits largest) {
     std::int32_t code = static_cast<std::int32_t>((largest + kCarry) >> Format::kFractionBits);
     code += kCodeOfField;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chunks of block floats in vectors. Batches of blocks go to vector_plain-inl.h where all blocks
-// are plain. Other blocks go to the scalar loops, as do a block with a floor above its own code and
-// a partial block at the tensor's end. Assumes the default rounding mode, as all compiled code
-// does.
+// Chunks of block floats in vectors. Batches in which all blocks are plain go to
+// vector_plain-inl.h. Other blocks go to the scalar loops, and so do blocks with a floor above
+// their own code, and a partial block at the tensor's end. Like all compiled code, this assumes the
+// default rounding mode.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_block_codec.cc"
 #include <algorithm>
@@ -33,7 +33,7 @@ BlockCodecLookup make_block_lookup() { return scalar_block_codec; }
 
 #else
 
-// One whole block of any kind, given its largest magnitude.
+// Encodes one whole block of any kind, given its largest magnitude.
 template <typename Format, typename Mantissa>
 HWY_INLINE BlockCode encode_one(const typename Format::Bits* tensor, typename Format::Bits largest,
                                 std::uint16_t floor, Mantissa* mantissas) {
@@ -70,8 +70,8 @@ HWY_NOINLINE bool encode_any_group(const typename Format::Bits* tensor, const st
   return specials;
 }
 
-// Encodes one or more whole blocks in groups. The last group may overlap blocks that are done;
-// writing those again changes nothing. Returns true if a block has specials.
+// Encodes one or more whole blocks in groups. The last group may overlap blocks that are already
+// done, and write them again unchanged. Returns true if a block has specials.
 template <typename Format, typename Mantissa, typename Elements>
 HWY_INLINE bool encode_groups(const typename Format::Bits* tensor, std::uint32_t whole,
                               const std::uint16_t* floors, std::byte* exponents,
@@ -135,7 +135,7 @@ bool encode(const void*, const std::byte* tensor, core::ChunkRange range,
   return specials;
 }
 
-// The blocks that are not plain.
+// Decodes a block that is not plain.
 template <typename Format, typename Mantissa>
 HWY_NOINLINE void decode_rest(const Mantissa* mantissas, std::uint32_t count, BlockScale scale,
                               typename Format::Bits* tensor) {

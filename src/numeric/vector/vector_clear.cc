@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stores that bypass the caches.
+// Clears memory by stores that bypass the caches.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_clear.cc"
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops that compress a tensor (numeric/codes/code_loops.h), in vectors. Elements behind the
-// last whole vector, and the last group of lanes, go through the scalar loops.
+// The loops that compress a tensor (numeric/codes/code_loops.h), in vectors. Elements after the
+// last whole vector, and the last group of lanes, go to the scalar loops.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_codes.cc"
 #include <array>
@@ -23,7 +23,7 @@
 namespace infold::numeric {
 namespace {
 
-// Of each byte, the numbers of its bits that are set, ascending. Scalar loops need no table.
+// For each byte, the numbers of its set bits, ascending. Scalar loops do not need this table.
 [[maybe_unused]] constexpr auto kPlacesOfBits = [] {
   std::array<std::array<std::uint8_t, 8>, 256> places{};
   for (std::size_t byte = 0; byte < places.size(); ++byte) {
@@ -71,7 +71,7 @@ float find_largest(const float* x, std::size_t count) {
                   scalar_code_loops().find_largest(x + i, count - i));
 }
 
-// Eight sums in as many vectors as that takes, so that all instruction sets add in one order.
+// Eight sums, in as many vectors as they need, so that all instruction sets add in the same order.
 using SumTag = hn::CappedTag<double, 8>;
 constexpr std::size_t kSums = 8;
 constexpr std::size_t kSumVectors = kSums / hn::MaxLanes(SumTag());
@@ -104,7 +104,7 @@ MagnitudeSums sum_magnitudes(const float* x, std::size_t count, float shift) {
     hn::StoreU(sums[k], d, sum.data() + k * hn::Lanes(d));
     hn::StoreU(squares[k], d, square.data() + k * hn::Lanes(d));
   }
-  // A mask's lane is -1.
+  // A lane of a true mask is -1.
   MagnitudeSums all;
   all.count = i + static_cast<std::size_t>(hn::GetLane(hn::SumOfLanes(whole, counted)));
   for (std::size_t k = 0; i < count; ++i, ++k) {
@@ -119,7 +119,7 @@ MagnitudeSums sum_magnitudes(const float* x, std::size_t count, float shift) {
   return all;
 }
 
-// Which elements' keys are a value or above.
+// Tests which elements' keys are at least a value.
 class KeyTest {
  public:
   KeyTest(std::uint32_t least, Side side)
@@ -153,8 +153,8 @@ std::size_t count_from(const float* x, std::size_t count, std::uint32_t least, S
 using PlaceTag = hn::CappedTag<std::uint32_t, 8>;
 constexpr std::size_t kPlaces = hn::MaxLanes(PlaceTag());
 
-// Writes first + i for each bit i of the mask. It may write eight integers in all cases. Highway's
-// own compression copies a table for each call, as g++ compiles it.
+// Writes first + i for each set bit i of the mask. It may always write eight integers. Highway's
+// own compression is not used, because g++ compiles it so that each call copies a table.
 HWY_INLINE std::size_t write_places(std::uint8_t mask, std::uint32_t first, std::uint32_t* to) {
   const PlaceTag d;
   const hn::Rebind<std::uint8_t, PlaceTag> narrow;
@@ -166,7 +166,7 @@ HWY_INLINE std::size_t write_places(std::uint8_t mask, std::uint32_t first, std:
   return static_cast<std::size_t>(std::popcount(mask));
 }
 
-// Most vectors have no element that is kept, so several are tested at once.
+// Most vectors have no element to keep, so several vectors are tested at once.
 std::size_t find_from(const float* x, std::size_t count, std::uint32_t least, Side side,
                       std::uint32_t first, std::uint32_t* indices) {
   const IntTag d;
@@ -192,7 +192,7 @@ std::size_t find_from(const float* x, std::size_t count, std::uint32_t least, Si
                                                indices + found);
 }
 
-// Of indices with the same high 32 bits.
+// Random bits for indices that have the same high 32 bits.
 class Randoms {
  public:
   explicit Randoms(const Draws& draws) {
@@ -212,13 +212,13 @@ class Randoms {
   }
 
  private:
-  // Kept, because some versions of Highway make it in memory.
+  // Kept here, because some versions of Highway build it in memory each time.
   const hn::Vec<BitsTag> lanes_ = hn::Iota(BitsTag(), 0);
   hn::Vec<BitsTag> first_;
   hn::Vec<BitsTag> second_;
 };
 
-// The elements that vectors may take. None, if their indices differ in their high bits.
+// Returns how many elements vectors may handle. It is 0 if the high bits of their indices differ.
 std::size_t vector_elements(std::size_t count, const Draws& draws) {
   const std::size_t whole = count / kFloats * kFloats;
   return whole > 0 && draws.first >> 32 == (draws.first + whole - 1) >> 32 ? whole : 0;
@@ -295,7 +295,7 @@ void unpack(const std::uint32_t* integers, std::size_t count, std::uint32_t widt
   scalar_code_loops().unpack(integers, count - first, width, codes + first);
 }
 
-// Vectors convert only integers with a sign to doubles. So codes are moved by 2^31.
+// Vectors convert only signed integers to doubles, so codes are shifted by 2^31.
 void restore(const std::uint32_t* codes, std::size_t count, double zero, double unit, float* x) {
   const hn::ScalableTag<double> d;
   const hn::Rebind<std::int32_t, decltype(d)> di;
@@ -316,7 +316,7 @@ void restore(const std::uint32_t* codes, std::size_t count, double zero, double 
 using TransformTag = hn::CappedTag<float, 8>;
 constexpr std::size_t kTransformed = hn::MaxLanes(TransformTag());
 
-// The sign bit in the lanes whose number has this bit.
+// Returns the sign bit in the lanes whose number has this bit.
 hn::Vec<TransformTag> signs_of(std::size_t bit) {
   std::array<std::uint32_t, kTransformed> signs;
   for (std::size_t i = 0; i < kTransformed; ++i) signs[i] = (i & bit) != 0 ? 0x80000000U : 0;
@@ -324,7 +324,7 @@ hn::Vec<TransformTag> signs_of(std::size_t bit) {
   return hn::BitCast(d, hn::LoadU(hn::RebindToUnsigned<TransformTag>(), signs.data()));
 }
 
-// The stages whose pairs lie in one vector.
+// Does the stages whose pairs lie in one vector.
 void transform_within(float* x, std::size_t count) {
   const TransformTag d;
   const auto odd = signs_of(1);
@@ -341,7 +341,8 @@ void transform_within(float* x, std::size_t count) {
   }
 }
 
-// The stages with pairs `half` apart and 2 * half apart, which read and write x once.
+// Does the stages with pairs `half` and 2 * half apart together, so that x is read and written only
+// once.
 void transform_two_stages(float* x, std::size_t count, std::size_t half) {
   const TransformTag d;
   for (std::size_t begin = 0; begin < count; begin += 4 * half) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of digits in vectors (numeric/adders/digits.h), in integer operations alone.
+// The loops of digits (numeric/adders/digits.h) in vectors, with integer operations alone.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_digits.cc"
 #include <algorithm>
@@ -27,7 +27,7 @@ const DigitLoops* choose_digits() { return scalar_digits(); }
 
 #else
 
-// For the elements behind the last whole vector.
+// Returns the scalar loops for the elements after the last whole vector.
 template <typename Format>
 const DigitLoops& scalar_loops() {
   return scalar_digits()[static_cast<std::size_t>(Format::kDtype)];
@@ -72,7 +72,7 @@ HWY_INLINE Parts<Format> parts_of(Lanes<Format> magnitude) {
   return {hn::Sub(magnitude, hn::ShiftLeft<Format::kFractionBits>(place)), place};
 }
 
-// The index of the only bit that is set. Less than 0 if none is.
+// Returns the index of the only set bit, or less than 0 if no bit is set.
 template <typename Format>
 HWY_INLINE Lanes<Format> index_of_bit(Lanes<Format> bit) {
   const Tag<Format> d;
@@ -108,7 +108,7 @@ HWY_NOINLINE DigitRange find_range(const std::byte* x, std::uint32_t count) {
   DigitRange range;
   if (i > 0) {
     const auto most = static_cast<typename Format::Bits>(hn::GetLane(hn::MaxOfLanes(d, largest)));
-    // The largest number says where the highest bit is, and this loop where the lowest is.
+    // The largest number shows where the highest bit is, and the loop above has found the lowest.
     range = scalar.find_range(reinterpret_cast<const std::byte*>(&most), 1);
     if (range.top != 0) range.low = static_cast<std::uint32_t>(hn::GetLane(hn::MinOfLanes(d, low)));
     range.special = !hn::AllTrue(d, hn::Lt(largest_of_all, infinity));
@@ -139,7 +139,7 @@ HWY_NOINLINE void write(const std::byte* x, std::uint32_t count, std::uint32_t l
     const auto finite = hn::IfThenElseZero(hn::Lt(magnitude, infinity), magnitude);
     const Parts<Format> parts = parts_of<Format>(finite);
     const auto shift = hn::Sub(parts.place, first);
-    // One of the two is 0.
+    // One of the two shifts is 0.
     const auto left = hn::BitCast(du, hn::Min(hn::Max(shift, zero), left_most));
     const auto right = hn::BitCast(du, hn::Min(hn::Max(hn::Neg(shift), zero), right_most));
     const auto moved = hn::Shr(hn::Shl(hn::BitCast(du, parts.significand), left), right);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact sums of floats in vectors: the loops of core/exact/exact_arithmetic.cc, bit for bit. The
-// processor's note that it had to round (fp_guard.h) takes the place of a comparison for each
-// element.
+// Exact sums of floats in vectors, with the same bits as the loops of
+// core/exact/exact_arithmetic.cc. The processor's flag that it had to round (fp_guard.h) replaces a
+// comparison for each element.
 #if defined(INFOLD_NUMERIC_VECTOR_EXACT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_EXACT_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_EXACT_INL_H_
@@ -29,7 +29,7 @@ using core::FpGuard;
 
 #if INFOLD_VECTOR_BLOCKS
 
-// As many elements as a vector of doubles has.
+// Loads as many elements as a vector of doubles has.
 template <typename Format, typename D>
 HWY_INLINE hn::VFromD<D> load_doubles(D d, const typename Format::Bits* at) {
   if constexpr (Format::kWidth == 64) {
@@ -77,7 +77,7 @@ HWY_NOINLINE bool add(const double* before, const std::byte* x, std::uint32_t co
       .add(before + i, x + std::size_t{i} * sizeof(typename Format::Bits), count - i, after + i);
 }
 
-// The sums of two floats, of one vector.
+// Returns the sums of one vector of each of the two tensors.
 template <typename Format, typename D>
 HWY_INLINE hn::VFromD<D> sum_of_two(D d, const typename Format::Bits* a,
                                     const typename Format::Bits* b) {
@@ -170,8 +170,9 @@ HWY_NOINLINE bool add_both(const double* before, const double* low_before, const
                 low_after + i);
 }
 
-// A double to the format's precision: a number so large that its last place is that of the result
-// is added and taken away. The rounding is the processor's, once, to nearest and ties to even.
+// Rounds a double to the format's precision. It adds and subtracts a number so large that its last
+// place is the last place of the result. The processor then rounds once, to nearest and ties to
+// even.
 template <typename Format, typename V>
 HWY_INLINE V on_grid(V value) {
   const hn::DFromV<V> d;
@@ -220,7 +221,7 @@ void round(const double* high, const double* low, std::uint32_t count, std::uint
     round_narrow<Format>(high, count, divisor, out);
     return;
   }
-  // Most elements of such a sum lack nothing all the same.
+  // Even in such a sum, most elements have a second double of 0.
   constexpr std::uint32_t kTogether = 8;
   for (std::uint32_t i = 0; i < count; i += kTogether) {
     const std::uint32_t size = std::min(kTogether, count - i);
@@ -236,8 +237,9 @@ void round(const double* high, const double* low, std::uint32_t count, std::uint
   }
 }
 
-// The sum of two doubles is itself the correct rounding of theirs. A mean is one where the error
-// of its quotient, which is known but for a part in 2^49, cannot decide the rounding.
+// The processor's sum of the two doubles is already correctly rounded. A mean is correctly rounded
+// if the error of its quotient cannot change the rounding. That error is known to within one part
+// in 2^49.
 HWY_NOINLINE void round_f64(const double* high, const double* low, std::uint32_t count,
                             std::uint32_t divisor, std::byte* out) {
   const hn::ScalableTag<double> d;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Float types and mantissas as vectors, once per instruction set: loads, stores, conversions. f16,
-// bf16 and f32 are computed in f32, f64 in f64. In every instruction set, conversions are exact or
-// round to nearest, ties to even.
+// Float types and mantissas as vectors, once per instruction set: loads, stores and conversions.
+// f16, bf16 and f32 are computed in f32, and f64 in f64. In every instruction set, conversions are
+// exact or round to nearest, ties to even.
 #if defined(INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_FLOATS_INL_H_
@@ -18,7 +18,7 @@
 #include "numeric/floats.h"
 
 // Blocks are cut into vectors at compile time, so the length of vectors must be known then. Vectors
-// that Highway emulates are no faster than the scalar loops.
+// that Highway emulates are not faster than the scalar loops.
 #undef INFOLD_VECTOR_BLOCKS
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_HAVE_SCALABLE
 #define INFOLD_VECTOR_BLOCKS 0
@@ -36,15 +36,16 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // g++ rebuilds an integer constant for each use, on the one port that shuffles need. The asm hides
-// the value, so g++ keeps the vector. Call this outside the loop.
+// the value, so that g++ keeps the vector. Call this outside the loop.
 template <typename D>
 HWY_INLINE hn::VFromD<D> kept_constant(D d, hn::TFromD<D> value) {
   asm("" : "+r"(value));
   return hn::Set(d, value);
 }
 
-// g++ loads again for every use if instructions take operands from memory. Elements in datagrams
-// lie across cache lines, so each such load costs two. The asm keeps the value in a register.
+// If instructions can take operands from memory, g++ loads a value again for every use. Elements in
+// datagrams straddle cache lines, so each such load costs two. The asm keeps the value in a
+// register.
 template <typename V>
 HWY_INLINE V loaded_once(V value) {
 #if HWY_ARCH_X86
@@ -53,13 +54,13 @@ HWY_INLINE V loaded_once(V value) {
   return value;
 }
 
-// The type a format is computed in.
+// The type in which a format is computed.
 template <typename Format>
 using Wide = std::conditional_t<Format::kWidth == 64, double, float>;
 template <typename Format>
 using WideFormat = std::conditional_t<Format::kWidth == 64, F64, F32>;
 
-// d is a tag of Wide<Format> lanes; `at` need not be aligned.
+// `d` is a tag of Wide<Format> lanes; `at` need not be aligned.
 template <typename Format, typename D>
 HWY_INLINE hn::VFromD<D> load_floats(D d, const typename Format::Bits* at) {
   if constexpr (std::is_same_v<Format, F16>) {
@@ -76,7 +77,7 @@ HWY_INLINE hn::VFromD<D> load_floats(D d, const typename Format::Bits* at) {
   }
 }
 
-// The upper half of each f32 after rounding, in the lower half of the lane. Requires: not NaN.
+// Returns the upper half of each rounded f32 in the lower half of its lane. Requires: not NaN.
 template <typename V>
 HWY_INLINE V round_to_bf16(V bits) {
   const hn::DFromV<V> du;
@@ -85,17 +86,17 @@ HWY_INLINE V round_to_bf16(V bits) {
 }
 
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
-// Without a conversion instruction Highway truncates. Returns rounded half-precision bits in the
-// lower half of each lane. Requires: not NaN.
+// Highway truncates if there is no conversion instruction, so this rounds. Returns half-precision
+// bits in the lower half of each lane. Requires: not NaN.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> round_to_f16(D d, hn::VFromD<D> value) {
   const hn::RebindToUnsigned<D> du;
   const auto magnitude = hn::BitCast(du, hn::Abs(value));
-  // Normal results: drop 13 bits and reduce the bias by 112. Infinity from 65520 on.
+  // Normal results: drop 13 bits and reduce the bias by 112. Values from 65520 on become infinity.
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
   const auto rebias = hn::Set(du, 0xFFFU - (112U << 23));
   const auto normal = hn::ShiftRight<13>(hn::Add(magnitude, hn::Add(odd, rebias)));
-  // Subnormal results: the last place of numbers from 0.5 on is that of subnormals, 2^-24.
+  // Subnormal results: adding 0.5 makes the last place that of subnormals, 2^-24.
   const auto half = hn::Set(d, 0.5f);
   const auto aligned = hn::BitCast(du, hn::Add(hn::BitCast(d, magnitude), half));
   const auto subnormal = hn::Sub(aligned, hn::BitCast(du, half));
@@ -131,7 +132,7 @@ HWY_INLINE void store_floats([[maybe_unused]] D d, hn::VFromD<D> value, typename
 }
 
 // Rounds to the nearest integer, ties to even. Requires: the result fits 32 bits. Highway's own
-// NearestInt spends three more instructions on values that do not fit.
+// NearestInt takes three more instructions because of values that do not fit.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToSigned<D>> to_integers(D, hn::VFromD<D> value) {
 #if HWY_ARCH_X86
@@ -148,9 +149,9 @@ HWY_INLINE hn::VFromD<hn::RebindToSigned<D>> to_integers(D, hn::VFromD<D> value)
 #endif
 }
 
-// Returns value * scale in the low bits of each lane, rounded to nearest, ties to even. The
-// addition of 1.5 * 2^p, which is far larger, leaves an integer in the low bits. The product is
-// exact, so a fused multiplication gives the same. Requires: below 2^22 for f32.
+// Returns value * scale in the low bits of each lane, rounded to nearest, ties to even. Adding 1.5
+// * 2^p, which is far larger, leaves an integer in the low bits. The product is exact, so a fused
+// multiplication gives the same result. Requires: below 2^22 for f32.
 template <typename D>
 HWY_INLINE hn::VFromD<hn::RebindToUnsigned<D>> scaled_integers(D d, hn::VFromD<D> value,
                                                                hn::VFromD<D> scale) {
@@ -190,8 +191,8 @@ HWY_INLINE hn::VFromD<D> load_mantissas(D d, const Mantissa* at) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-// Returns `kept`, with the bytes of the mask replaced by those of `swapped`. The halves of
-// `swapped`'s 32-bit lanes change places before.
+// Swaps the halves of the 32-bit lanes of `swapped`. Then returns `kept`, with the bytes of the
+// mask taken from `swapped`.
 HWY_INLINE __m512i swap_halves(__m512i kept, __mmask64 mask, __m512i swapped) {
   const __m512i order =
       _mm512_broadcast_i32x4(_mm_set_epi8(13, 12, 15, 14, 9, 8, 11, 10, 5, 4, 7, 6, 1, 0, 3, 2));
@@ -199,8 +200,9 @@ HWY_INLINE __m512i swap_halves(__m512i kept, __mmask64 mask, __m512i swapped) {
 }
 #endif
 
-// The lower (upper) halves of 32-bit lanes of even and odd, side by side. Where there is such an
-// instruction, one moves the halves of one vector and writes them over the other's.
+// Return the lower (upper) halves of the 32-bit lanes of `even` and `odd`, side by side. On some
+// processors one instruction moves the halves of one vector and writes them over those of the
+// other.
 template <typename V>
 HWY_INLINE V lower_halves(V even, V odd) {
 #if HWY_TARGET <= HWY_AVX3
@@ -213,7 +215,7 @@ HWY_INLINE V lower_halves(V even, V odd) {
   return hn::BitCast(hn::DFromV<V>(), hn::OddEven(upper, hn::BitCast(d16, even)));
 }
 
-// Requires: the lower halves of odd are 0.
+// Requires: the lower halves of `odd` are 0.
 template <typename V>
 HWY_INLINE V upper_halves(V even, V odd) {
 #if HWY_TARGET <= HWY_AVX3
@@ -224,8 +226,8 @@ HWY_INLINE V upper_halves(V even, V odd) {
   return hn::Or(hn::ShiftRight<16>(even), odd);
 }
 
-// Stores two vectors' worth of `from` * scale as 16-bit integers, if one instruction can put the
-// halves of lanes into their places. Else returns false and stores nothing.
+// Stores two vectors of `from` * scale as 16-bit integers, if one instruction can put the halves of
+// lanes into their places. Otherwise returns false and stores nothing.
 template <typename Format, typename D>
 HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> scale,
                           std::int16_t* to) {
@@ -247,8 +249,9 @@ HWY_INLINE bool store_two(D d, const typename Format::Bits* from, hn::VFromD<D> 
 #endif
 }
 
-// Converts bf16 to mantissas of 16 bits, elements at even and odd places apart. These are the
-// halves of 32-bit lanes. So no element has to cross lanes to put the integers in order.
+// Converts bf16 to mantissas of 16 bits, with elements at even and odd places handled separately.
+// They are the halves of 32-bit lanes, so that no element has to cross lanes to put the integers in
+// order.
 template <typename D>
 HWY_INLINE hn::VFromD<D> encode_bf16_pairs(D d16, const std::uint16_t* from, float inverse_unit) {
   const hn::RepartitionToWide<D> du;
@@ -266,7 +269,8 @@ template <typename D>
 HWY_INLINE void store_bytes([[maybe_unused]] D d16, hn::VFromD<D> lower, hn::VFromD<D> upper,
                             std::int8_t* to) {
 #if HWY_ARCH_X86
-  // Packs 16 bytes of each vector at a time. Groups of eight bytes then remain to be put in order.
+  // The instruction packs 16 bytes of each vector at a time, so groups of eight bytes must then be
+  // put in order.
   const hn::Repartition<std::int8_t, D> d8;
   using Bytes = hn::VFromD<decltype(d8)>;
 #if HWY_TARGET <= HWY_AVX3
@@ -293,11 +297,11 @@ HWY_INLINE void store_bytes([[maybe_unused]] D d16, hn::VFromD<D> lower, hn::VFr
 #endif
 }
 
-// Rounds to bf16 without integer steps. Let x be a mantissa of at most 16 bits times the unit. x *
-// 65536 + x, rounded to the 24 bits of f32, is exactly x * 65536 plus x rounded to 8 bits. Ties see
-// the right last bit. The difference is exact again. A mantissa in the upper half of its lane is
-// already 65536 times too large. Requires: x * 65537 is finite, and both_units is unit *
-// kBothUnits.
+// Rounds to bf16 without integer steps. Let x be a mantissa of at most 16 bits times the unit. Then
+// x * 65536 + x, rounded to the 24 bits of f32, is exactly x * 65536 plus x rounded to 8 bits. Ties
+// are decided by the right last bit, and the difference is exact again. A mantissa in the upper
+// half of its lane is already 65536 times too large. Requires: x * 65537 is finite, and both_units
+// is unit * kBothUnits.
 constexpr float kBothUnits = 1 + 0x1p-16f;
 template <std::uint32_t kCount>
 HWY_INLINE void decode_bf16_pairs(const std::int16_t* from, float unit, float both_units,

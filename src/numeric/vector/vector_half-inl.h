@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Converts f16 to mantissas in arithmetic of f16: AVX512-FP16, which no target of Highway has. A
-// block takes two instructions, where f32 takes eight. Compiled beside the targets of AVX-512, and
-// only if the compiler knows the instructions (see CMakeLists.txt). has_halves() says whether the
-// processor does.
+// Converts f16 to mantissas in f16 arithmetic. This needs AVX512-FP16, for which Highway does not
+// have a target. A block takes two instructions, compared with eight in f32. The code is compiled
+// with the targets of AVX-512, and only if the compiler knows the instructions (see
+// CMakeLists.txt). has_halves() says whether the processor has them.
 #if defined(INFOLD_NUMERIC_VECTOR_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_HALF_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_HALF_INL_H_
@@ -34,10 +34,10 @@ namespace {
 
 inline bool has_halves() { return __builtin_cpu_supports("avx512fp16") != 0; }
 
-// As WideElements (vector_plain-inl.h), in f16. A power of two scales exactly or to a subnormal. A
-// subnormal is far below half a unit and becomes 0 either way, so the conversion is the only
-// rounding. No mantissa is beyond the largest f16, and the processor does not flush these
-// subnormals.
+// Does in f16 what WideElements (vector_plain-inl.h) does in f32. Scaling by a power of two is
+// exact or gives a subnormal. A subnormal is far below half a unit and becomes 0 in any case, so
+// the conversion is the only rounding. No mantissa exceeds the largest f16, and the processor does
+// not flush these subnormals.
 template <typename Mantissa>
 struct HalfElements {
   // The exponent of 2^-unit as f16.
@@ -54,7 +54,8 @@ struct HalfElements {
     hn::StoreU(hn::BitCast(bits, halves), bits, at);
   }
 
-  // Not inlined, because callers are compiled for processors without these instructions.
+  // This function is not inlined, because callers are compiled for processors without these
+  // instructions.
   __attribute__((target(HWY_TARGET_STR ",avx512fp16"))) static HWY_NOINLINE void encode(
       const std::uint16_t* tensor, const Scale* scales, std::uint32_t blocks, Mantissa* mantissas) {
     constexpr std::size_t kElements = Block<F16, Mantissa>::kElements;

@@ -28,7 +28,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Index of an integer type in the tables: mantissas begin at 8 bits, lanes at 16.
+// The index of an integer type in the tables. Mantissas begin at 8 bits, and lanes at 16.
 template <typename Int>
 constexpr std::size_t kIndex = std::bit_width(sizeof(Int)) - 1;
 template <typename Lane>
@@ -52,8 +52,8 @@ HWY_INLINE hn::VFromD<D> load_lanes(D d, const Int* mantissas) {
   }
 }
 
-// Shifts all lanes by the same count. This takes one instruction if the processor has a count per
-// lane, and two if it has one for the whole vector.
+// Shifts all lanes by the same count. This takes one instruction if the processor has shifts with a
+// count per lane, and two if it has one count for the whole vector.
 template <typename D>
 class Shift {
  public:
@@ -86,8 +86,8 @@ class Shift {
   Count count_;
 };
 
-// Halves the vector down to 128 bits. For those a processor has one instruction for a maximum of
-// 16-bit lanes.
+// Halves the vector down to 128 bits, for which a processor has one instruction that finds the
+// largest 16-bit lane.
 template <typename D>
 HWY_INLINE hn::TFromD<D> largest_lane(D d, hn::VFromD<D> value) {
   if constexpr (hn::MaxLanes(d) * sizeof(hn::TFromD<D>) > 16) {
@@ -98,7 +98,8 @@ HWY_INLINE hn::TFromD<D> largest_lane(D d, hn::VFromD<D> value) {
   }
 }
 
-// Without branches. Code 0 means no code; subtracting one makes it the largest.
+// Plans without branches. Code 0 means that there is no code, and subtracting one makes it the
+// largest.
 std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::BlockStep* steps) {
   using core::BlockStep;
   const hn::CappedTag<std::uint16_t, core::kBlocksTogether> d;
@@ -126,12 +127,13 @@ std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::Bl
   return largest_lane(d, reach);
 }
 
-// Number of blocks that share one test of their steps.
+// The number of blocks that share one test of their steps.
 constexpr std::uint32_t kStrip = 8;
 using StepWords = hn::Full128<std::uint16_t>;
 
-// Counts for the blocks of a strip. Each is repeated to the width from which one load fills a
-// vector. Filling it from a register takes an instruction on the port that widening needs.
+// Shift counts for the blocks of a strip. Each count is repeated to the width from which one load
+// fills a vector. Filling a vector from a register would take an instruction on the port that
+// widening needs.
 template <typename Lane>
 class StripCounts {
  public:
@@ -197,8 +199,8 @@ HWY_INLINE void move_and_add_block(Lane* HWY_RESTRICT lanes, const Int* HWY_REST
   }
 }
 
-// Adds whole blocks of the usual length, at most a strip. Returns false, and adds nothing, unless
-// the action of all blocks is add.
+// Adds whole blocks of the usual length, at most a strip of them. Unless the action of all blocks
+// is add, returns false and adds nothing.
 template <typename Lane, typename Int>
 HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t blocks,
                           const core::BlockStep* steps) {
@@ -212,7 +214,7 @@ HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t block
   const auto lane_shifts =
       hn::And(hn::ShiftRight<BlockStep::kLaneShiftAt>(words), hn::Set(d, BlockStep::kShiftMask));
   const StripCounts<Lane> mantissa_counts(hn::ShiftRight<BlockStep::kMantissaShiftAt>(words));
-  // Where lanes are narrow and vectors few, this test costs more than needless shifts.
+  // With narrow lanes there are few vectors, and this test would cost more than needless shifts.
   if (sizeof(Lane) == 8 && hn::AllTrue(d, hn::Eq(lane_shifts, hn::Zero(d)))) {
     for (std::uint32_t block = 0; block < blocks; ++block) {
       const std::uint32_t first = block * INFOLD_BLOCK_ELEMENTS;
@@ -262,7 +264,7 @@ HWY_NOINLINE void accumulate_blocks(Lane* lanes, const Int* mantissas, std::uint
                                     std::uint32_t block_elements, const core::BlockStep* steps) {
   for (std::uint32_t first = 0; first < count; first += block_elements, ++steps) {
     const std::uint32_t size = std::min(block_elements, count - first);
-    if (size == INFOLD_BLOCK_ELEMENTS) {  // a length that the compiler knows
+    if (size == INFOLD_BLOCK_ELEMENTS) {  // a constant length, which the compiler can use
       accumulate_block(lanes + first, mantissas + first, INFOLD_BLOCK_ELEMENTS, *steps);
     } else {
       accumulate_block(lanes + first, mantissas + first, size, *steps);
@@ -291,7 +293,8 @@ void accumulate(std::byte* lanes, const std::byte* mantissas, std::uint32_t coun
   if (count != 0) accumulate_blocks(target, source, count, block_elements, steps);
 }
 
-// Goes from the end, the odd tail first, so that no lane is overwritten before it is read.
+// Starts at the end, with the lanes that do not fill a vector, so that no lane is overwritten
+// before it is read.
 template <typename Lane, typename Wider>
 void widen(std::byte* lanes, std::uint32_t count) {
   const Lanes<Wider> d;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The largest magnitudes of blocks, and of groups of blocks that are reduced together, once per
-// instruction set.
+// Finds the largest magnitudes of blocks, and of groups of blocks that are reduced together, once
+// per instruction set.
 #if defined(INFOLD_NUMERIC_VECTOR_MAXIMA_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_MAXIMA_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_MAXIMA_INL_H_
@@ -23,7 +23,8 @@ namespace {
 
 #if INFOLD_VECTOR_BLOCKS
 
-// The largest magnitudes of kCount elements, lane by lane. NaN counts as larger than any number.
+// Returns the largest magnitudes of kCount elements, lane by lane. NaN counts as larger than any
+// number.
 template <std::uint32_t kCount, typename Format>
 HWY_INLINE auto largest_lanes(const typename Format::Bits* at) {
   const hn::CappedTag<typename Format::Bits, kCount> d;
@@ -42,13 +43,13 @@ HWY_INLINE typename Format::Bits largest_bits(const typename Format::Bits* at) {
   return hn::GetLane(hn::MaxOfLanes(hn::DFromV<decltype(lanes)>(), lanes));
 }
 
-// One lane for each of a group of blocks: four of f32, eight of 16-bit types.
+// A vector with one lane for each block of a group: four blocks of f32, or eight of 16-bit types.
 template <typename Format>
 using Group = hn::Full128<typename Format::Bits>;
 template <typename Format>
 constexpr std::uint32_t kGroup = 16 / sizeof(typename Format::Bits);
 
-// Takes lanes (or pairs, or fours of lanes) from a and b in turn. Returns the larger of each two.
+// Interleaves lanes, pairs or fours of lanes from `a` and `b`, and returns the larger of each two.
 template <typename Lane, typename V>
 HWY_INLINE V merge(V a, V b) {
   const hn::DFromV<V> d;
@@ -58,7 +59,7 @@ HWY_INLINE V merge(V a, V b) {
   return hn::Max(hn::BitCast(d, lower), hn::BitCast(d, upper));
 }
 
-// The largest of all 16-byte parts, lane by lane.
+// Returns the largest of all 16-byte parts, lane by lane.
 template <typename V>
 HWY_INLINE auto fold(V value) {
   const hn::DFromV<V> d;
@@ -70,8 +71,8 @@ HWY_INLINE auto fold(V value) {
   }
 }
 
-// The largest magnitude of each block in a group of consecutive blocks of kCount elements. Reducing
-// the blocks together takes a third of the shuffles that one after the other would take.
+// Returns the largest magnitude of each block in a group of consecutive blocks of kCount elements.
+// Reducing the blocks together takes only a third of the shuffles.
 template <std::uint32_t kCount, typename Format>
 HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bits* at) {
   const auto lanes = [at](std::uint32_t block)
@@ -91,12 +92,12 @@ HWY_INLINE hn::VFromD<Group<Format>> largest_of_group(const typename Format::Bit
   }
 }
 
-// One lane for the exponent field of each of a group of blocks.
+// A vector with one lane for the exponent field of each block of a group.
 template <typename Format>
 using Fields = std::conditional_t<Format::kWidth == 16, hn::Full64<std::uint8_t>, Group<Format>>;
 
-// The exponent fields of the largest magnitudes in a group of consecutive blocks, after kCarry is
-// added to each magnitude.
+// Finds the exponent fields of the largest magnitudes in a group of consecutive blocks, after
+// kCarry is added to each magnitude.
 template <std::uint32_t kCount, typename Format, typename Format::Bits kCarry>
 class LargestFields {
  public:
@@ -123,12 +124,12 @@ class LargestFields {
   }
 
  private:
-  // Without a carry a field depends only on the eight bits below the sign. Twice as many such bytes
-  // fit a vector.
+  // Without a carry, a field depends only on the eight bits below the sign, and twice as many of
+  // these bytes fit in a vector.
   static constexpr bool kBytes = Format::kWidth == 16 && kCarry == 0;
   using D = std::conditional_t<kBytes, hn::CappedTag<std::uint16_t, kCount>, Group<Format>>;
 
-  // The maxima of those bytes in two blocks. The first block's are in even places.
+  // Returns the maxima of these bytes in two blocks, with those of the first block in even places.
   HWY_INLINE auto of_two(const std::uint16_t* at) const {
     const D d;
     const hn::Repartition<std::uint8_t, D> bytes;

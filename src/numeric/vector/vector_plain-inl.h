@@ -25,12 +25,12 @@ namespace {
 
 #if INFOLD_VECTOR_BLOCKS
 
-// Blocks whose scales are found before any element is converted. So neither loop waits for the
-// other's latencies or takes its registers, and no element is converted twice where groups overlap.
-// A chunk of MTU 1500 has at most 43 blocks; the scales take 256 bytes.
+// The number of blocks whose scales are found before any element is converted. In this way neither
+// loop waits for the other's latencies or takes its registers, and no element is converted twice
+// where groups overlap. A chunk of MTU 1500 has at most 43 blocks, and the scales take 256 bytes.
 constexpr std::uint32_t kBatch = 64;
 
-// Stores powers of two given as exponent fields.
+// Stores powers of two, which are given as exponent fields.
 template <typename D>
 HWY_INLINE void store_powers_of_two(D d, hn::VFromD<D> fields, float* at) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
@@ -48,10 +48,10 @@ HWY_INLINE void store_powers_of_two(D d, hn::VFromD<D> fields, float* at) {
   }
 }
 
-// Prefetches the cache lines of the block stored eight blocks after `at`. Any address is allowed,
-// because a prefetch never faults. A store requests its line only when it retires, and the stores
-// behind it wait. With output in the second cache those waits took a third of the time of encoding
-// f32. Prefetching a whole batch at once fills the queue that loads need.
+// Prefetches the cache lines of the block that is stored eight blocks after `at`. Any address is
+// allowed, because a prefetch never faults. A store requests its line only when it retires, and
+// later stores wait for it. With output in the second cache, these waits took a third of the time
+// of encoding f32. Prefetching a whole batch at once would fill the queue that loads need.
 template <std::uint32_t kElements, typename T>
 HWY_INLINE void expect_stores(T* at) {
   constexpr std::uint32_t kBlocksAhead = 8;
@@ -61,7 +61,7 @@ HWY_INLINE void expect_stores(T* at) {
   }
 }
 
-// Converts elements to mantissas once their blocks' exponents are known, here in f32. HalfElements
+// Converts elements to mantissas in f32 once their blocks' exponents are known. HalfElements
 // (vector_half-inl.h) does the same in f16.
 template <typename Format, typename Mantissa>
 struct WideElements {
@@ -94,8 +94,8 @@ struct WideElements {
   }
 
  private:
-  // Blocks of bf16 as bytes. One block's 16-bit integers may fill only one vector, and bytes are
-  // packed from two.
+  // Encodes two blocks of bf16 as bytes, because one block's 16-bit integers may fill only one
+  // vector, and bytes are packed from two vectors.
   static HWY_INLINE void encode_two(const std::uint16_t* tensor, const Scale* scales,
                                     std::int8_t* mantissas) {
     const hn::CappedTag<std::uint16_t, B::kElements> d;
@@ -113,8 +113,8 @@ struct WideElements {
 template <typename Format, typename Mantissa, typename Elements = WideElements<Format, Mantissa>>
 class PlainEncoder {
  public:
-  // All constants refer to the exponent field of the largest magnitude, after the carry. The
-  // exponent of 2^-unit is a constant less that field.
+  // All constants refer to the exponent field of the largest magnitude after the carry. The
+  // exponent of 2^-unit is a constant minus that field.
   HWY_INLINE PlainEncoder()
       : first_field_(constant(B::kEncodeFirst - B::kCodeOfField)),
         range_(constant(B::kEncodeLast - B::kEncodeFirst)),
@@ -122,8 +122,8 @@ class PlainEncoder {
         scale_of_zero_(constant(Elements::kScaleBias - B::kLayout.unit_exponent(B::kCodeOfField))) {
   }
 
-  // Returns the number of blocks done, from the first: all, or some groups. The last group may
-  // overlap the one before. Requires: at least a group, at most kBatch.
+  // Returns how many blocks were encoded, counted from the first: all of them, or some groups. The
+  // last group may overlap the one before. Requires: at least a group and at most kBatch blocks.
   HWY_INLINE std::uint32_t encode(const typename Format::Bits* tensor, std::uint32_t blocks,
                                   std::byte* exponents, Mantissa* mantissas) const {
     typename Elements::Scale scales[kBatch];
@@ -173,7 +173,7 @@ class PlainEncoder {
   V scale_of_zero_;
 };
 
-// Decodes whole blocks without specials, a few at a time, until one of those is not plain.
+// Decodes whole blocks without specials, a few at a time, until one of them is not plain.
 template <typename Format, typename Mantissa>
 class PlainDecoder {
  public:
@@ -185,7 +185,7 @@ class PlainDecoder {
 
   static constexpr std::uint32_t kStep = HWY_MAX_BYTES >= 32 ? 8 : 4;
 
-  // As PlainEncoder::encode.
+  // Returns how many blocks were decoded, as PlainEncoder::encode() does.
   HWY_INLINE std::uint32_t decode(const std::byte* exponents, const Mantissa* mantissas,
                                   std::uint32_t blocks, typename Format::Bits* tensor) const {
     Units units;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds the blocks of a tensor that are not all zeros, in vectors. It reads a tensor once, at the
-// speed of memory, and writes a bit for each block. It writes zeros to other memory if the caller
-// wants that.
+// Finds the blocks of a tensor that are not all zeros, in vectors. It reads the tensor once, at the
+// speed of memory, and writes a bit for each block. If the caller wants that, it also clears other
+// memory.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numeric/vector/vector_presence.cc"
 #include <algorithm>
@@ -32,7 +32,7 @@ FindPresence choose_presence() { return scalar_find_presence; }
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector is no longer than a block, so each vector belongs to one block.
+// A vector is at most as long as a block, so each vector belongs to one block.
 template <std::size_t kBlockBytes>
 using BlockTag = hn::CappedTag<std::uint64_t, std::min<std::size_t>(kBlockBytes / 8, 8)>;
 
@@ -47,14 +47,14 @@ HWY_INLINE hn::Vec<BlockTag<kBlockBytes>> bits_of_block(const std::byte* at) {
   return all;
 }
 
-// Processors prefetch within a page. Reading from eight pages at once is 1.3 times as fast as from
-// one, and 1.2 times as fast as from two.
+// Processors prefetch only within a page. Reading from eight pages at once is 1.3 times as fast as
+// from one, and 1.2 times as fast as from two.
 constexpr std::uint64_t kPagesTogether = 8;
 constexpr std::uint64_t kPageBytes = 4096;
 
-// The memory that is set to zeros in the same pass: whole lines, which begin up to one line behind
-// the tensor's. Reading waits for memory and writing does not. So both together take less time than
-// one after the other.
+// The memory that is set to zeros in the same pass, as whole cache lines. They begin up to one line
+// later than the tensor's blocks. Reading waits for memory and writing does not, so both together
+// take less time than one after the other.
 struct Cleared {
   std::byte* lines;
 };
@@ -124,7 +124,7 @@ bool find_words(core::DataType dtype, const std::byte* tensor, Clears clears, st
   }
 }
 
-// Vector code writes the whole lines for whole words of blocks. memset writes the rest.
+// Vector code clears whole lines for whole words of blocks, and memset clears the rest.
 bool find_words_and_clear(core::DataType dtype, const std::byte* tensor, std::uint64_t bytes,
                           std::uint64_t count, std::uint32_t* words, std::byte* cleared) {
   const auto place = reinterpret_cast<std::uintptr_t>(cleared) % base::kCacheLineBytes;
@@ -132,7 +132,7 @@ bool find_words_and_clear(core::DataType dtype, const std::byte* tensor, std::ui
       std::min<std::uint64_t>(bytes, (base::kCacheLineBytes - place) % base::kCacheLineBytes);
   const std::uint64_t word_bytes =
       std::uint64_t{32} * presence_block_elements(dtype) * element_bytes(dtype);
-  // All but the last words, as lines begin behind their blocks.
+  // Leaves out the last words if necessary, because lines begin later than their blocks.
   const std::uint64_t first = std::min(count, (bytes - before) / word_bytes);
   bool has_signs = find_words(dtype, tensor, Cleared{cleared + before}, first, words);
   hwy::FlushStream();

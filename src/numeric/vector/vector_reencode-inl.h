@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Converts an aggregator's lanes to the mantissas of a result in vectors, once per instruction set.
-// core/aggregator/arithmetic.cc defines the results. Partial blocks, and blocks whose code is at
-// either end, go to that file's loops.
+// core/aggregator/arithmetic.cc defines the results, and its loops handle partial blocks and blocks
+// whose code is at either end.
 #if defined(INFOLD_NUMERIC_VECTOR_REENCODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef INFOLD_NUMERIC_VECTOR_REENCODE_INL_H_
 #undef INFOLD_NUMERIC_VECTOR_REENCODE_INL_H_
@@ -27,7 +27,7 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 
-// The most negative lane has no positive counterpart. Read as unsigned, it is its own magnitude.
+// The most negative lane has no positive counterpart, but read as unsigned it is its own magnitude.
 template <typename Lane>
 HWY_INLINE hn::VFromD<Magnitudes<Lane>> magnitude(hn::VFromD<Lanes<Lane>> lane) {
   if constexpr (sizeof(Lane) < 8 || HWY_TARGET <= HWY_AVX3) {
@@ -56,9 +56,9 @@ HWY_INLINE void store_low(V value, Int* at) {
   hn::StoreU(low, narrow, reinterpret_cast<Unsigned*>(at));
 }
 
-// Divides lanes below 2^51 by 2^shift in doubles. Next to 1.5 * 2^52 the last place is one. So
-// adding and subtracting that number converts between integers and doubles; to integers it rounds
-// to nearest, ties to even.
+// Divides lanes below 2^51 by 2^shift in doubles. Near 1.5 * 2^52 the last place of a double is
+// one, so adding and subtracting that number converts between integers and doubles. The conversion
+// to integers rounds to nearest, ties to even.
 template <typename Int>
 HWY_INLINE void scale_small_block(const std::int64_t* HWY_RESTRICT lanes, std::uint32_t count,
                                   std::int32_t shift, Int* HWY_RESTRICT mantissas) {
@@ -74,7 +74,8 @@ HWY_INLINE void scale_small_block(const std::int64_t* HWY_RESTRICT lanes, std::u
   }
 }
 
-// As scale_small_block(), for lanes of any size, in integers. A negative shift multiplies.
+// Does the same as scale_small_block() for lanes of any size, with integer operations. A negative
+// shift multiplies.
 template <typename Lane, typename Int>
 HWY_INLINE void scale_block(const Lane* HWY_RESTRICT lanes, std::uint32_t count, std::int32_t shift,
                             Int* HWY_RESTRICT mantissas) {
@@ -117,8 +118,8 @@ HWY_INLINE bool encode_block(const Lane* lanes, std::uint32_t count, std::int32_
   std::int32_t shift =
       static_cast<std::int32_t>(std::bit_width(largest)) - 1 - kLayout.mantissa_top_bit();
   if (shift >= 0) {
-    // Above this the largest magnitude rounds past the limit. The tie rounds to the limit, which is
-    // even.
+    // Above this value the largest magnitude rounds past the limit. A tie rounds to the limit,
+    // which is even.
     const std::uint64_t highest = (2 * kLimit + 1) << shift >> 1;
     shift += largest > highest ? 1 : 0;
   }
@@ -146,7 +147,7 @@ bool encode(const std::byte* lanes, std::uint32_t count, core::ElementLayout lay
     const auto* source = reinterpret_cast<const Lane*>(lanes) + first;
     auto* target = reinterpret_cast<Int*>(mantissas) + first;
     bool plain = false;
-    // A length that the compiler knows.
+    // A constant length, which the compiler can use.
     if (size == INFOLD_BLOCK_ELEMENTS && size == block_elements) {
       plain = encode_block(source, INFOLD_BLOCK_ELEMENTS, *lane_codes, code_max, codes, target);
     } else if (size == block_elements) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The functions that each vector file provides for the instruction set that Highway has chosen.
-// kernel_sets.cc chooses each supported set in turn and keeps the functions.
+// kernel_sets.cc chooses each supported set in turn, and keeps the functions.
 #pragma once
 
 #include "core/aggregator/arithmetic.h"
@@ -11,7 +11,8 @@ namespace infold::numeric {
 
 const core::Arithmetic& chosen_arithmetic();
 BlockCodecLookup chosen_block_lookup();
-// As above, with arithmetic of f16. Null if the compiler or the processor has none.
+// Does the same with f16 arithmetic. Returns null if the compiler or the processor does not have
+// it.
 BlockCodecLookup chosen_half_lookup();
 
 FindPresence chosen_presence();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One function per kind of failure. All sentences begin with the call.
+// One function per kind of failure. Each sentence begins with the call's name.
 #include "rank/calls/failure_text.h"
 
 #include <cstdio>
@@ -50,8 +50,8 @@ struct Field {
   const char* rule;
 };
 
-// A layout that leaves zeros out begins by joining sets of blocks, whose operation is `or`: beside
-// another operation it may stand for the layout.
+// A layout that leaves zeros out first joins sets of blocks by the operation `or`. If only one of
+// two ranks has this operation, they may have chosen different layouts.
 Field operations(Reduction a, Reduction b) {
   if ((a == Reduction::bit_or) == (b == Reduction::bit_or)) {
     return {"asked for", reduction_name(a), reduction_name(b),
@@ -137,7 +137,7 @@ std::string deadline_text(const core::Failure& failure, const FailedCall& call) 
     return start + failure.error.detail + " (" + site_text(failure.site, call) + ")";
   }
   const bool one = failure.missing.count == 1 && failure.missing.range[0].count == 1;
-  // Above an aggregator of a tree, ranks are missing together until the last of them has called.
+  // In a tree, an aggregator's ranks all count as missing until the last of them has contributed.
   return start + "waiting for " + missing + ", " +
          (one ? "which has not contributed" : "whose contributions are not complete");
 }

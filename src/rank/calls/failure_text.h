@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a core::Failure to one sentence for the person who wrote the call: which call, what
-// happened, which rank to look at, and what to do. Pure.
+// Turns a core::Failure into one sentence for the person who wrote the call: which call failed,
+// what happened, which rank to look at, and what to do. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace infold::rank {
 
-// A rank's calls are numbered from 1; the same number is the same call on every rank. 0 is none of
-// them, and stands for the job.
+// Calls are numbered from 1, and the same number means the same call on every rank. 0 does not name
+// a call but the job.
 struct CallName {
   core::Collective collective = core::Collective::barrier;
   std::uint64_t number = 0;
   bool in_parts = false;  // see CallRequest
 };
 
-// Ends the message of every failed call but those whose row lengths differ.
+// Ends the message of every failed call, unless the rows' lengths differ between ranks.
 inline constexpr const char* kMakeNewCommunicators =
     "; the job is over on all ranks, make new communicators";
 
@@ -38,21 +38,21 @@ std::string ranks_text(const core::RankRanges& ranges);
 struct FailedCall {
   CallName name;
   std::uint64_t elements = 0;
-  bool composed = false;   // a transfer of it counts other elements than its tensors have
-  bool exchanges = false;  // such a one comes first in this wire format, and not in others
+  bool composed = false;   // a transfer's elements are not those of the call's tensors
+  bool exchanges = false;  // in this wire format, unlike others, such a transfer comes first
   std::uint16_t rank = 0;  // of the communicator
   base::Duration elapsed;  // since the call
   std::span<const std::string> site_names = {};
-  std::string_view lost_switch = {};  // its address, where it is not the site's
+  std::string_view lost_switch = {};  // its address, if it differs from the site's
 };
 
-// An aggregator is gone, and no rank is known to be.
+// Whether an aggregator is gone and no rank is known to be gone.
 bool is_site_lost(const core::Failure& failure);
-// The message says what happened; what to do about the job is for the caller to add.
+// Says what happened. The caller adds what to do about the job.
 Error describe(const core::Failure& failure, const FailedCall& call);
-// Of a wait that has run out before its call.
+// The error of a wait that timed out before its call ended.
 Error describe_pending(CallName name, base::Duration waited, const core::RankRanges& missing);
-// All ranks find it in the same call, so that the job goes on. Without the call's name.
+// All ranks find this error in the same call, so the job continues. The text omits the call's name.
 Error describe_row_lengths(const sparse::BlockSum::RowLengths& lengths);
 
 }  // namespace infold::rank

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Places and copies.
+// Assigns places in the staging buffer and copies tensors.
 #include "rank/calls/fusion.h"
 
 #include <cstring>

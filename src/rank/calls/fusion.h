@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several tensors side by side in one staging buffer. Small ones form one tensor there, each on
-// blocks of its own, so that its bits are those it has alone; large ones may be kept behind it, so
-// that a failed call leaves them as they were. Borrows the tensors. Not thread-safe.
+// Places several tensors side by side in one staging buffer. Small tensors form one fused tensor
+// there. Each starts on a new block, so that its result has the same bits as if it were summed
+// alone. Results of large tensors may be kept behind the fused tensor, so that a failed call leaves
+// those tensors unchanged. Borrows the tensors. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +15,21 @@ namespace infold::rank {
 
 class Fusion {
  public:
-  // Larger tensors fill a packet of their own, whatever the MTU.
+  // Tensors with more elements fill a packet of their own at any MTU.
   static constexpr std::size_t kElementsMax = 2048;
 
   void clear();
-  // Joins the fused tensor. Requires: no stage() since clear().
+  // Adds a tensor to the fused one. Requires: stage() has not been called since clear().
   void fuse(const MutableTensorView& tensor, std::size_t block_elements);
-  // Only its result is staged; returns where in the buffer.
+  // Stages only the tensor's result; returns its place in the buffer.
   std::size_t stage(const MutableTensorView& tensor);
 
   std::size_t fused_elements() const { return fused_elements_; }
   std::size_t bytes() const { return bytes_; }
 
-  // Writes the fused tensor; between tensors stand zeros.
+  // Writes the fused tensor, with zeros between its tensors.
   void gather(std::byte* staging) const;
-  // Copies all results to where they belong.
+  // Copies each result to its tensor.
   void scatter(const std::byte* staging) const;
 
  private:
@@ -39,7 +40,7 @@ class Fusion {
   };
 
   std::vector<Piece> pieces_;  // keeps its memory from call to call
-  std::size_t fused_ = 0;      // of the pieces
+  std::size_t fused_ = 0;      // how many pieces are fused
   std::size_t fused_elements_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The checks of arguments, each with the rank's own numbers in its message.
+// Checks the arguments. Each message names the numbers that the rank passed.
 #include "rank/calls/request.h"
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
-#include "codec/encoded_tensor.h"
+#include "encoding/encoded_tensor.h"
 #include "sparse/block_sum.h"
 
 namespace infold::rank {
 namespace {
 
-// A packet's shape field tells sizes apart up to here.
+// A packet's shape field can tell tensor sizes apart up to this size.
 constexpr std::size_t kElementsMax = 0xFFFF'FFFF;
-// Of rows, which have their blocks joined first: these tell longer sizes apart.
+// The limit for rows is higher, because the ranks join their blocks first, and that tells longer
+// sizes apart.
 constexpr std::size_t kElementsOfRowsMax = sparse::BlockSum::elements_max(core::DataType::f32);
 
 std::string count(std::size_t elements) { return std::to_string(elements) + " elements"; }
@@ -37,7 +39,7 @@ const std::byte* at_part(const void* data, const TensorView& part, int index) {
          static_cast<std::size_t>(index) * part.elements * element_bytes(part.type);
 }
 
-// The shorter of the two tensors is one part of the longer.
+// The shorter tensor must be one part of the longer one.
 std::optional<Error> check_parts(const CallRequest& request, int rank, int world) {
   const TensorView output(request.output.data, request.output.elements, request.output.type);
   const TensorView& part = gathers(request) ? request.input : output;
@@ -163,7 +165,7 @@ std::optional<Error> check_encoded(const CallRequest& request) {
   const EncodedView& input = *request.encoded;
   const EncodedView output = request.encoded_output;
   for (const EncodedView& each : {input, output}) {
-    if (std::string problem = codec::problem_of(each); !problem.empty()) {
+    if (std::string problem = encoding::problem_of(each); !problem.empty()) {
       return invalid(std::move(problem));
     }
   }
@@ -231,7 +233,7 @@ std::optional<Error> check_request(const CallRequest& request, int rank, int wor
     return request.output_rows != nullptr ? std::nullopt : check_output(request);
   }
   if (request.in_parts) {
-    // First, so that the ends of tensors that are compared do not overflow.
+    // This check comes first, so that the end addresses compared below cannot overflow.
     if (request.input.elements > kElementsMax || request.output.elements > kElementsMax) {
       return Error{Code::out_of_range,
                    "a tensor has more than " + count(kElementsMax) + "; split it", -1, ""};

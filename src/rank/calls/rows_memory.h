@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands behind infold::Rows: two buffers of a communicator's pool, which go back there if the
-// communicator still lives. One that a program holds on to is the program's own.
+// The memory behind infold::Rows: two buffers of a communicator's pool. They go back to the pool,
+// unless the communicator is gone; then they are freed.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct RowsMemory {
   DataType type = DataType::f32;
   std::size_t rows = 0;  // of the whole tensor
   std::size_t row_elements = 1;
-  std::size_t count = 0;  // of rows in memory
+  std::size_t count = 0;  // rows in memory
   Scratch values = {};
   Scratch indices = {};
 
@@ -32,7 +32,7 @@ struct RowsMemory {
     home->give_back(std::move(indices));
   }
 
-  // What was there is given back.
+  // Gives back the memory that `rows` held before.
   static void put(std::unique_ptr<RowsMemory> memory, Rows& rows) {
     rows.memory_ = std::move(memory);
   }

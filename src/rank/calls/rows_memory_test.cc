@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whose the memory of results in rows is, and until when.
+// Tests who owns the memory of results in rows, and how long.
 #include "rank/calls/rows_memory.h"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Best fit over a short list.
+// Searches a short list for the best fit.
 #include "rank/calls/scratch_pool.h"
 
 #include <algorithm>
@@ -9,11 +9,12 @@
 namespace infold::rank {
 namespace {
 
-// More free buffers than any program has calls in flight for long; beyond it the smallest goes.
+// Programs rarely have more calls in flight than this. If more buffers are free, the smallest is
+// freed.
 constexpr std::size_t kFreeMax = 32;
-// A buffer this much larger than asked for stays for a call that needs it.
+// A buffer larger than this many times the request is kept for a call that needs it.
 constexpr std::size_t kWasteFactorMax = 4;
-// Tensors of nearby sizes share buffers that are multiples of this.
+// Buffer sizes are multiples of this, so that tensors of similar sizes can share buffers.
 constexpr std::size_t kGranule = 4096;
 
 }  // namespace
@@ -22,7 +23,7 @@ ScratchPool::ScratchPool() { free_.reserve(kFreeMax + 1); }
 
 Scratch ScratchPool::take(std::size_t bytes) {
   const std::size_t wanted = (bytes / kGranule + 1) * kGranule;
-  std::unique_lock lock(mutex_);
+  base::MutexLock lock(mutex_);
   auto best = free_.end();
   for (auto it = free_.begin(); it != free_.end(); ++it) {
     const bool fits = it->capacity >= bytes && it->capacity / kWasteFactorMax <= wanted;
@@ -40,7 +41,7 @@ Scratch ScratchPool::take(std::size_t bytes) {
 
 void ScratchPool::give_back(Scratch scratch) noexcept {
   if (scratch.capacity == 0) return;
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   free_.push_back(std::move(scratch));
   if (free_.size() <= kFreeMax) return;
   const auto smallest =
@@ -51,7 +52,7 @@ void ScratchPool::give_back(Scratch scratch) noexcept {
 }
 
 std::size_t ScratchPool::memory_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   std::size_t bytes = 0;
   for (const Scratch& scratch : free_) bytes += scratch.capacity;
   return bytes;

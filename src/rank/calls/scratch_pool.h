@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers for results until their call has succeeded, kept for the next call. Buffers are not
-// cleared. Any thread may take and give back.
+// Buffers that hold results until their call has succeeded, and are then kept for the next call.
+// They are not cleared. Any thread may take and give back buffers.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace infold::rank {
 
@@ -27,8 +28,8 @@ class ScratchPool {
   std::size_t memory_bytes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<Scratch> free_;
+  mutable base::Mutex mutex_;
+  std::vector<Scratch> free_ GUARDED_BY(mutex_);
 };
 
 }  // namespace infold::rank

@@ -8,10 +8,10 @@
 namespace infold::rank {
 namespace {
 
-// The sets of blocks are words of this format.
+// Sets of blocks travel as words of this format.
 constexpr core::WireFormat kSetFormat = core::WireFormat::i32;
 
-// The first site that cannot, by name.
+// The name of the first site for which `can` is false.
 template <typename Can>
 std::string find_site(const core::WorkerOptions& worker, std::span<const std::string> site_names,
                       Can can) {
@@ -46,9 +46,9 @@ std::string find_sparse_obstacle(const core::WorkerOptions& worker,
   return refused ? refused->message : "";
 }
 
-std::optional<Error> refuse_sparse(const CallRequest& request, const codec::FormatChoice& format,
+std::optional<Error> refuse_sparse(const CallRequest& request, const encoding::FormatChoice& format,
                                    const std::string& obstacle) {
-  if (format.exchange == codec::Exchange::exponents) {
+  if (format.exchange == encoding::Exchange::exponents) {
     return Error{Code::unsupported,
                  std::string(format.name) + " cannot leave out zeros; choose another wire format",
                  -1, ""};

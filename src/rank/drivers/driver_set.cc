@@ -65,7 +65,8 @@ void DriverSet::restart(const core::WorkerOptions& options, std::vector<DrivenSi
   CHECK_THAT(shares.size(), >=, 1U);
   CHECK_THAT(shares.size(), <=, drivers_.size());
   while (shares.size() < drivers_.size()) shares.push_back({0, nullptr});
-  // What a driver has to say to the others of the old job's end is said before a new one begins.
+  // All drivers stop first, so that messages between them about the old job's end arrive before the
+  // new job begins.
   for (const auto& driver : drivers_) driver->hold();
   for (std::size_t i = 0; i < shares.size(); ++i) {
     drivers_[i]->restart(options_for(options, shares[i].sites, i), std::move(shares[i].endpoint));
@@ -78,7 +79,7 @@ void DriverSet::wake_callers(std::optional<std::size_t> but) {
   }
 }
 
-// All sites hear of the end before the first driver waits for confirmations.
+// Tells all sites of the end before the first driver waits for confirmations.
 void DriverSet::leave() {
   with_each([](core::Worker& worker, base::Instant now) { worker.leave(now); });
   for (const auto& driver : drivers_) driver->leave();

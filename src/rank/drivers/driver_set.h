@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The drivers of one rank: one for each share of the job's sites, with a thread, an endpoint and a
-// worker each. What is said to the rank's worker is said to all of them.
+// The drivers of one rank: one for each share of the job's sites. Each has a thread, an endpoint
+// and a worker. An instruction to the rank's worker goes to the workers of all drivers.
 //
-// Any thread may call any method, except that one thread calls leave(), stop() and the destructor.
+// Any thread may call any method, but leave(), stop() and the destructor are for one thread.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +24,19 @@ struct DrivenSites {
   std::unique_ptr<io::Endpoint> endpoint;
 };
 
-// All sites, over one endpoint.
+// One driver's share, with all sites on one endpoint.
 std::vector<DrivenSites> one_driver(std::unique_ptr<io::Endpoint> endpoint);
 
 class DriverSet {
  public:
-  // A driver for each share, with the sink of the same number. Sinks may use all of this, but for
-  // take() and take_end(). They outlive it.
+  // Makes a driver for each share, with the sink of the same number. Sinks must outlive this
+  // object. They may call its methods, but not from take() or take_end().
   DriverSet(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
             std::span<EventSink* const> sinks);
   ~DriverSet() { stop(); }
 
-  // Once, when the sinks may be called. Throws std::system_error without a thread.
+  // Call it once, when the sinks may be called. Throws std::system_error if no thread can be
+  // started.
   void start();
 
   std::size_t size() const { return drivers_.size(); }
@@ -47,16 +48,18 @@ class DriverSet {
     for (const auto& driver : drivers_) driver->with_worker(use);
   }
 
-  // Why the job has ended, and what is said about it. The same at all workers, soon.
+  // Why the job has ended, and the message that tells other parties. All workers soon have the same
+  // answer.
   std::optional<core::Failure> failure();
   std::optional<core::Abort> end_said();
   core::RankRanges waiting_for(core::TransferId id);
   io::EndpointCounters endpoint_counters();
 
-  // For a new job. Drivers beyond the number of shares rest, and keep their endpoints. Requires: at
-  // least one share, and no more than there are drivers.
+  // Prepares for a new job. Drivers beyond the number of shares rest, and keep their endpoints.
+  // Requires: at least one share, and no more shares than drivers.
   void restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares);
-  // Callers that drive one of them check whether they are done. `but`: a driver to leave out.
+  // Makes callers that drive a driver check whether their calls are done. `but` is a driver to
+  // leave out.
   void wake_callers(std::optional<std::size_t> but = {});
   void leave();
   void stop();

@@ -29,7 +29,8 @@ class CountingSink final : public EventSink {
   bool is_settled_ = false;
 };
 
-// A job may end at once, and an early event may not find an owner that is half made.
+// A job may end at once, and an early event must not reach an owner that is still being
+// constructed.
 TEST(DriverSet, CallsNoSinkBeforeItsStart) {
   core::WorkerOptions options;
   options.world = 2;
@@ -43,7 +44,7 @@ TEST(DriverSet, CallsNoSinkBeforeItsStart) {
   DriverSet drivers(options, one_driver(std::move(endpoint)), sinks);
   drivers.with_each([](core::Worker& worker, base::Instant now) { worker.cancel(now); });
   EXPECT_TRUE(drivers.failure().has_value());
-  for (int i = 0; i < 10'000; ++i) std::this_thread::yield();  // to a thread that must not be
+  for (int i = 0; i < 10'000; ++i) std::this_thread::yield();  // to a thread that must not exist
   EXPECT_EQ(sink.called, 0);
   drivers.start();
   sink.settled.wait();

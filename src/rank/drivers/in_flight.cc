@@ -41,16 +41,16 @@ InFlight::InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> 
     sinks.push_back(events_.emplace_back(std::make_unique<Events>(*this, i, transfers_max_)).get());
   }
   drivers_.emplace(options, std::move(shares), sinks);
-  drivers_->start();  // not earlier, because its threads call settle(), which uses drivers_
+  drivers_->start();  // only now, because its threads call settle(), which uses drivers_
 }
 
-// A driver's thread may still use the other drivers.
+// Stops the drivers first, because a driver's thread may still use the other drivers.
 InFlight::~InFlight() { drivers_->stop(); }
 
 void InFlight::restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
                        TellCalls tell) {
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (drivers_->size() > 1) joint_.emplace(drivers_->size(), transfers_max_);
     tell_ = std::move(tell);
   }
@@ -59,30 +59,34 @@ void InFlight::restart(const core::WorkerOptions& options, std::vector<DrivenSit
 
 std::optional<Error> InFlight::submit(Call& call) {
   const base::Result<void> submitted =
-      call.outline.one_by_one
+      call.launch.outline().one_by_one
           ? submit_one_by_one(call)
-          : when_there_is_room([&] { return submit_some(call, 0, call.outline.transfers); });
-  // Should a transfer be refused that is not the first, the job ends, and the events of those
-  // before it conclude the call.
-  if (submitted || call.transfers.any()) return std::nullopt;
+          : when_there_is_room(call, 0, call.launch.outline().transfers);
+  if (submitted) return std::nullopt;
+  {
+    // If a later transfer than the first is refused, the job ends. The events of the earlier
+    // transfers then conclude the call.
+    const base::MutexLock lock(mutex_);
+    if (transfers_of(call).any()) return std::nullopt;
+  }
   return Error{submitted.error().code, submitted.error().detail};
 }
 
-template <typename Submit>
-base::Result<void> InFlight::when_there_is_room(Submit&& submit) {
+base::Result<void> InFlight::when_there_is_room(Call& call, std::uint32_t first,
+                                                std::uint32_t count) {
   for (;;) {
     const std::uint64_t ended = this->ended();
     base::Result<void> result;
     {
-      const std::lock_guard lock(mutex_);
-      result = submit();
+      const base::MutexLock lock(mutex_);
+      result = submit_some(call, first, count);
     }
     if (result || result.error().code != Code::resource_exhausted) return result;
     wait_for_end_after(ended);
   }
 }
 
-// All in one moment, so that none is done before the next has its place. By mutex_.
+// Submits all transfers under one lock, so that none can end before the next is in place.
 base::Result<void> InFlight::submit_some(Call& call, std::uint32_t first, std::uint32_t count) {
   if (const base::Result<void> room = check_room(count); !room) return room;
   submissions_.clear();
@@ -94,8 +98,9 @@ base::Result<void> InFlight::submit_some(Call& call, std::uint32_t first, std::u
   return submitted;
 }
 
-// All workers have room for all of them, or none gets a transfer. So ids are equal at all workers.
-// Room does not become less meanwhile. A lone worker checks for a lone transfer itself.
+// Unless all workers have room for all transfers, none gets one, so that ids stay equal at all
+// workers. The room cannot shrink in the meantime. A single worker checks for a single transfer
+// itself.
 base::Result<void> InFlight::check_room(std::uint32_t transfers) {
   if (!joint_ && transfers == 1) return {};
   bool has_room = true;
@@ -108,12 +113,13 @@ base::Result<void> InFlight::check_room(std::uint32_t transfers) {
 
 base::Result<void> InFlight::submit_at(std::size_t driver, Call& call, std::uint32_t first,
                                        std::uint32_t count) {
+  CallTransfers& transfers = transfers_of(call);
   return (*drivers_)[driver].with_worker(
-      [&](core::Worker& worker, base::Instant now) -> base::Result<void> {
+      [&](core::Worker& worker, base::Instant now) REQUIRES(mutex_) -> base::Result<void> {
         for (std::uint32_t i = 0; i < count; ++i) {
           if (driver == 0) {
-            const core::TransferId before = i > 0 ? submissions_.back().id : call.transfers.last;
-            submissions_.push_back({call.launch->transfer(first + i, before)});
+            const core::TransferId before = i > 0 ? submissions_.back().id : transfers.last_;
+            submissions_.push_back({call.launch.transfer(first + i, before)});
             core::TransferId& after = submissions_.back().request.after;
             if (joint_ && (i == 0 || after != before)) after = joint_->still_awaited(after);
           }
@@ -125,7 +131,7 @@ base::Result<void> InFlight::submit_at(std::size_t driver, Call& call, std::uint
           }
           submission.id = *id;
           if (driver == 0 && tell_) tell_of(submission);
-          if (worker.takes_part() && submission.takers++ == 0) call.transfers.driver = driver;
+          if (worker.takes_part() && submission.takers++ == 0) transfers.driver_ = driver;
         }
         return {};
       });
@@ -133,47 +139,53 @@ base::Result<void> InFlight::submit_at(std::size_t driver, Call& call, std::uint
 
 void InFlight::tell_of(const Submission& submission) const {
   const core::TransferRequest& request = submission.request;
-  tell_(control::TransferNote{.collective = request.collective,
-                              .reduction = request.reduction,
-                              .layout = request.layout,
-                              .elements = request.elements,
-                              .root = request.root,
-                              .encoding = request.encoding,
-                              .priority = request.priority,
-                              .after = static_cast<std::uint64_t>(request.after),
-                              .sized_later = request.sized_later,
-                              .has_codes = request.codes != nullptr});
+  tell_(join::TransferNote{.collective = request.collective,
+                           .reduction = request.reduction,
+                           .layout = request.layout,
+                           .elements = request.elements,
+                           .root = request.root,
+                           .encoding = request.encoding,
+                           .priority = request.priority,
+                           .after = static_cast<std::uint64_t>(request.after),
+                           .sized_later = request.sized_later,
+                           .has_codes = request.codes != nullptr});
 }
 
-// What no worker takes part in has failed, because the job is over at those that would.
+// A transfer that no worker takes has failed, because the job is over at all workers that would
+// take it.
 void InFlight::note_submitted(Call& call) {
+  CallTransfers& transfers = transfers_of(call);
   for (const Submission& submission : submissions_) {
     if (submission.takers == 0) continue;
-    if (call.transfers.left == 0) active_.push_back(&call);
-    call.transfers.add(submission.id);
+    if (transfers.left_ == 0) active_.push_back(&call);
+    transfers.add(submission.id);
     if (joint_) joint_->add(submission.id, submission.request.after, submission.takers);
   }
 }
 
 base::Result<void> InFlight::submit_one_by_one(Call& call) {
   {
-    // While transfers are still being submitted, one more is left than there are.
-    const std::lock_guard lock(mutex_);
+    // While transfers are still being submitted, one more is counted than exist, so that the call
+    // cannot end.
+    const base::MutexLock lock(mutex_);
     active_.push_back(&call);
-    call.transfers.left = 1;
+    transfers_of(call).left_ = 1;
   }
   base::Result<void> submitted;
-  for (std::uint32_t number = 0; number < call.outline.transfers && submitted; ++number) {
-    submitted = when_there_is_room([&] { return submit_some(call, number, 1); });
+  for (std::uint32_t number = 0; number < call.launch.outline().transfers && submitted; ++number) {
+    submitted = when_there_is_room(call, number, 1);
   }
-  bool is_over = false;
+  bool has_ended = false;
   {
-    const std::lock_guard lock(mutex_);
-    if (!submitted && call.transfers.any()) cancel_all();
-    is_over = --call.transfers.left == 0;
-    if (is_over) drop(call);
+    const base::MutexLock lock(mutex_);
+    CallTransfers& transfers = transfers_of(call);
+    if (!submitted && transfers.any()) cancel_all();
+    if (--transfers.left_ == 0) {
+      drop(call);
+      has_ended = transfers.any();
+    }
   }
-  if (is_over && call.transfers.any()) conclude_(call, io::monotonic_now());
+  if (has_ended) conclude_(call, io::monotonic_now());
   return submitted;
 }
 
@@ -185,12 +197,12 @@ void InFlight::drop(const Call& call) {
   active_.erase(std::find(active_.begin(), active_.end(), &call));
 }
 
-// On the driver's thread.
+// Runs on the driver's thread.
 void InFlight::settle(Events& events) {
   if (events.end_) spread_end(events);
   events.end_.reset();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     for (const Events::Noted& noted : events.noted_) take(events, noted);
   }
   events.noted_.clear();
@@ -208,13 +220,13 @@ void InFlight::settle(Events& events) {
     is_concluded = true;
   }
   if (is_concluded && drivers_->size() > 1) drivers_->wake_callers(events.driver_);
-  const std::lock_guard lock(ended_mutex_);
+  const base::MutexLock lock(ended_mutex_);
   ended_ += events.finished_.size();
   events.finished_.clear();
   some_ended_.notify_all();
 }
 
-// Before a call is concluded for it.
+// Tells the other drivers of the job's end before any call is concluded because of it.
 void InFlight::spread_end(const Events& events) {
   for (std::size_t driver = 0; driver < drivers_->size(); ++driver) {
     if (driver == events.driver_) continue;
@@ -232,16 +244,18 @@ void InFlight::take(Events& events, const Events::Noted& noted) {
     event = joint->event;
     if (joint->is_awaited) events.released_.push_back(event.id);
   }
-  const auto place = std::find_if(active_.begin(), active_.end(),
-                                  [&](const Call* call) { return call->transfers.has(event.id); });
+  const auto place = std::find_if(
+      active_.begin(), active_.end(),
+      [&](const Call* each) REQUIRES(mutex_) { return transfers_of(*each).has(event.id); });
   Call* call = place == active_.end() ? nullptr : *place;
   if (call != nullptr) {
-    call->transfers.end_one(event);
-    const std::uint32_t number = call->transfers.number_of(event.id);
-    if (number < call->outline.sizing && !call->transfers.failure) {
-      events.sizes_due_.push_back({call, number, call->transfers.id_of(number + 1)});
+    CallTransfers& transfers = transfers_of(*call);
+    transfers.end_one(event);
+    const std::uint32_t number = transfers.number_of(event.id);
+    if (number < call->launch.outline().sizing && !transfers.failure_) {
+      events.sizes_due_.push_back({call, number, transfers.id_of(number + 1)});
     }
-    if (call->transfers.left > 0) {
+    if (transfers.left_ > 0) {
       call = nullptr;
     } else {
       active_.erase(place);
@@ -253,14 +267,14 @@ void InFlight::take(Events& events, const Events::Noted& noted) {
 void InFlight::give_size(const SizeDue& due) {
   std::optional<Launch::Size> size;
   try {
-    size = due.call->launch->size_after(due.after, io::monotonic_now());
+    size = due.call->launch.size_after(due.after, io::monotonic_now());
   } catch (const std::bad_alloc&) {
     size.reset();
   }
   if (size) {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (tell_) {
-      tell_(control::SizeNote{static_cast<std::uint64_t>(due.transfer), size->elements});
+      tell_(join::SizeNote{static_cast<std::uint64_t>(due.transfer), size->elements});
     }
   }
   drivers_->with_each([&](core::Worker& worker, base::Instant now) {
@@ -274,12 +288,12 @@ void InFlight::give_size(const SizeDue& due) {
 
 InFlight::State InFlight::state() {
   const bool is_over = drivers_->failure().has_value();
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return State{is_over, active_.empty()};
 }
 
 void InFlight::cancel(const Call& call, bool in_any_case) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   const bool is_in_flight = std::find(active_.begin(), active_.end(), &call) != active_.end();
   if (is_in_flight || in_any_case) cancel_all();
 }
@@ -287,8 +301,8 @@ void InFlight::cancel(const Call& call, bool in_any_case) {
 void InFlight::drive_until(const Call& call, base::Instant deadline) {
   std::size_t driver = 0;
   if (drivers_->size() > 1) {
-    const std::lock_guard lock(mutex_);
-    driver = call.transfers.driver;
+    const base::MutexLock lock(mutex_);
+    driver = transfers_of(call).driver_;
   }
   (*drivers_)[driver].drive_until([&call] { return call.done(); }, deadline);
 }
@@ -296,20 +310,20 @@ void InFlight::drive_until(const Call& call, base::Instant deadline) {
 core::RankRanges InFlight::waiting_for(const Call& call) {
   core::TransferId last = core::TransferId::none;
   {
-    const std::lock_guard lock(mutex_);
-    last = call.transfers.last;
+    const base::MutexLock lock(mutex_);
+    last = transfers_of(call).last_;
   }
   return drivers_->waiting_for(last);
 }
 
 std::uint64_t InFlight::ended() {
-  const std::lock_guard lock(ended_mutex_);
+  const base::MutexLock lock(ended_mutex_);
   return ended_;
 }
 
 void InFlight::wait_for_end_after(std::uint64_t ended) {
-  std::unique_lock lock(ended_mutex_);
-  some_ended_.wait(lock, [&] { return ended_ > ended; });
+  base::MutexLock lock(ended_mutex_);
+  while (ended_ <= ended) some_ended_.wait(lock);
 }
 
 }  // namespace infold::rank

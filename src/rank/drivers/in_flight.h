@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls in flight: gives the drivers' workers the transfers of each call's launch, and turns
-// the workers' events into sizes of later transfers and ends of calls. Knows nothing of kinds of
+// The calls in flight. Gives the transfers of each call's launch to the drivers' workers. The
+// workers' events give later transfers their sizes and end calls. It does not distinguish kinds of
 // calls.
 //
-// submit() is for one thread at a time, in the order of calls; any thread may call the rest. Locks,
-// in this order: mutex_ guards calls and their transfers, each driver's lock its worker. A driver
-// notes events by its own lock alone, and hands them on without it.
+// One thread at a time may call submit(), in the order of calls; any thread may call the rest.
+// Locks, in the order in which they are taken: mutex_ guards the calls and their transfers, and
+// each driver's lock guards its worker. A driver notes events under its own lock, and hands them on
+// without it.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include <infold/result.h>
 
+#include "base/mutex.h"
 #include "core/team/joint_transfers.h"
 #include "core/worker/worker.h"
-#include "rank/calls/call.h"
+#include "rank/call.h"
+#include "rank/drivers/call_transfers.h"
 #include "rank/drivers/driver_set.h"
 #include "rank/membership.h"
 
@@ -29,19 +30,20 @@ namespace infold::rank {
 
 class InFlight {
  public:
-  // All transfers of a call have ended, well or not. On a thread that drives, without locks.
+  // Called when all transfers of a call have ended, successfully or not. Runs on a thread that
+  // drives, without locks.
   using Conclude = std::function<void(Call& call, base::Instant now)>;
 
-  // Throws std::system_error when no thread can be had.
+  // Throws std::system_error if no thread can be started.
   InFlight(const core::WorkerOptions& options, std::vector<DrivenSites> shares, Conclude conclude,
            TellCalls tell = {});
   ~InFlight();
 
   DriverSet& drivers() { return *drivers_; }
 
-  // Submits what call.launch has begun. A call that finds the workers' tables full waits until some
-  // transfer has ended; those in flight have deadlines, so that is bounded. An error: nothing of
-  // the call is in flight. Otherwise the call will be concluded.
+  // Submits the transfers of call.launch, which has begun. If the workers' tables are full, it
+  // waits until a transfer has ended; deadlines bound this wait. After an error, nothing of the
+  // call is in flight. Otherwise the call will be concluded.
   std::optional<Error> submit(Call& call);
 
   struct State {
@@ -51,16 +53,17 @@ class InFlight {
   State state();
   // Ends the job if the call is in flight, or if `in_any_case`.
   void cancel(const Call& call, bool in_any_case);
-  // Drives a driver of the call until it is done or the time has come, unless another caller does.
+  // Drives one of the call's drivers until the call is done or the time has come. Returns at once
+  // if another caller drives.
   void drive_until(const Call& call, base::Instant deadline);
   core::RankRanges waiting_for(const Call& call);
-  // For a new job. Requires: the old one has ended, and all its calls are concluded.
+  // Prepares for a new job. Requires: the old job has ended, and all its calls are concluded.
   void restart(const core::WorkerOptions& options, std::vector<DrivenSites> shares,
                TellCalls tell = {});
 
   // How many transfers have ended.
   std::uint64_t ended();
-  // Waits until there are more than that.
+  // Waits until more than `ended` transfers have ended.
   void wait_for_end_after(std::uint64_t ended);
 
  private:
@@ -70,11 +73,11 @@ class InFlight {
   };
   struct SizeDue {
     Call* call;
-    std::uint32_t after;        // this transfer of the call, which is done
-    core::TransferId transfer;  // gets the size
+    std::uint32_t after;        // the transfer of the call that is done
+    core::TransferId transfer;  // the transfer that gets the size
   };
 
-  // What one driver has to say.
+  // The events of one driver.
   class Events final : public EventSink {
    public:
     Events(InFlight& owner, std::size_t driver, std::uint32_t transfers_max);
@@ -97,7 +100,7 @@ class InFlight {
     const std::size_t driver_;
     std::vector<Noted> noted_;
     std::optional<End> end_;
-    // What follows from them.
+    // The consequences of these events.
     std::vector<Finished> finished_;
     std::vector<SizeDue> sizes_due_;
     std::vector<core::TransferId> released_;
@@ -110,34 +113,37 @@ class InFlight {
     std::uint32_t takers = 0;
   };
 
+  CallTransfers& transfers_of(Call& call) REQUIRES(mutex_) { return call.transfers; }
+  const CallTransfers& transfers_of(const Call& call) REQUIRES(mutex_) { return call.transfers; }
+
   void settle(Events& events);
   void spread_end(const Events& events);
-  void take(Events& events, const Events::Noted& noted);
+  void take(Events& events, const Events::Noted& noted) REQUIRES(mutex_);
 
-  template <typename Submit>
-  base::Result<void> when_there_is_room(Submit&& submit);
-  base::Result<void> submit_some(Call& call, std::uint32_t first, std::uint32_t count);
-  base::Result<void> check_room(std::uint32_t transfers);
+  base::Result<void> when_there_is_room(Call& call, std::uint32_t first, std::uint32_t count);
+  base::Result<void> submit_some(Call& call, std::uint32_t first, std::uint32_t count)
+      REQUIRES(mutex_);
+  base::Result<void> check_room(std::uint32_t transfers) REQUIRES(mutex_);
   base::Result<void> submit_at(std::size_t driver, Call& call, std::uint32_t first,
-                               std::uint32_t count);
-  void note_submitted(Call& call);
+                               std::uint32_t count) REQUIRES(mutex_);
+  void note_submitted(Call& call) REQUIRES(mutex_);
   base::Result<void> submit_one_by_one(Call& call);
-  void cancel_all();
+  void cancel_all() REQUIRES(mutex_);
   void give_size(const SizeDue& due);
-  void tell_of(const Submission& submission) const;
-  void drop(const Call& call);
+  void tell_of(const Submission& submission) const REQUIRES(mutex_);
+  void drop(const Call& call) REQUIRES(mutex_);
 
   Conclude conclude_;
-  std::mutex mutex_;
-  TellCalls tell_;
-  std::vector<Call*> active_;
-  std::vector<Submission> submissions_;
-  std::optional<core::JointTransfers> joint_;  // of several drivers
+  base::Mutex mutex_;  // also guards the transfers of each call (transfers_of)
+  TellCalls tell_ GUARDED_BY(mutex_);
+  std::vector<Call*> active_ GUARDED_BY(mutex_);
+  std::vector<Submission> submissions_ GUARDED_BY(mutex_);
+  std::optional<core::JointTransfers> joint_ GUARDED_BY(mutex_);  // only with several drivers
   const std::uint32_t transfers_max_;
-  std::mutex ended_mutex_;
-  std::condition_variable some_ended_;
-  std::uint64_t ended_ = 0;
-  std::vector<std::unique_ptr<Events>> events_;  // of each driver
+  base::Mutex ended_mutex_;
+  base::ConditionVariable some_ended_;
+  std::uint64_t ended_ GUARDED_BY(ended_mutex_) = 0;
+  std::vector<std::unique_ptr<Events>> events_;  // one for each driver
   std::optional<DriverSet> drivers_;             // its threads use all of the above
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver decides when to call the worker. The worker makes all other decisions.
+// Decides when the worker is called. The worker makes all other decisions.
 #include "rank/drivers/worker_driver.h"
 
 #include <algorithm>
@@ -12,21 +12,21 @@
 namespace infold::rank {
 namespace {
 
-// A leaving rank repeats its message to aggregators that do not answer for so long. A peer that
-// misses it reaches its own deadline.
+// A leaving rank repeats its message to aggregators that do not answer, for this long. A rank that
+// misses the message reaches its own deadline.
 constexpr base::Duration kLeaveMax = base::milliseconds(200);
 
-// After a caller has driven, the thread leaves the wheel to callers for so long, and checks at
-// these intervals.
+// After a caller has driven, the thread leaves the wheel to callers for this long. It checks at
+// intervals of kRestPiece whether it is needed.
 constexpr base::Duration kRest = base::milliseconds(10);
 constexpr base::Duration kRestPiece = base::milliseconds(1);
-// The same if other ranks wait for sums of the endpoint.
+// A shorter rest, if the endpoint serves a site whose sums other ranks wait for.
 constexpr base::Duration kRestOfSite = base::milliseconds(1);
-// The driver hands so many datagrams to the worker, then reads the clock once and sends one train.
+// After this many datagrams for the worker, the driver sends one train and reads the clock again.
 constexpr std::size_t kTrain = 32;
-// The driver prefetches memory for the datagram that is so many ahead.
+// The driver prefetches memory for the datagram that is this many ahead.
 constexpr std::size_t kExpected = 2;
-// With more in flight, the caller of the transfer may be busy with other work.
+// If more is in flight, the caller of the transfer may be busy with other work.
 constexpr std::uint32_t kFewInFlight = 64;
 
 }  // namespace
@@ -50,7 +50,7 @@ void WorkerDriver::run() {
     take_wheel();
     while (!caller_drives_.load() && !restarts_.load()) {
       if (drive_once(base::Instant::never())) continue;
-      const std::lock_guard lock(wheel_mutex_);
+      const base::MutexLock lock(wheel_mutex_);
       is_over_ = true;
       wheel_freed_.notify_all();
       return;
@@ -77,11 +77,11 @@ bool WorkerDriver::drive_once(base::Instant deadline) {
   return true;
 }
 
-// The thread waits while a caller drives. Then it rests for a while, because a caller that waits
+// The thread waits while a caller drives. It then rests for a while, because a caller that waits
 // for one call often waits for the next. It does not rest while there is work. A caller that drives
-// for long wakes the thread when it is done, and short calls cost no such wake-up.
+// for long wakes the thread when it is done; after a short call, it does not have to.
 void WorkerDriver::take_wheel() {
-  std::unique_lock lock(wheel_mutex_);
+  base::MutexLock lock(wheel_mutex_);
   std::uint64_t seen = ~std::uint64_t{0};
   for (;;) {
     const bool rests = !is_called_ && !has_work_.load() && io::monotonic_now() < rests_until_;
@@ -101,16 +101,16 @@ void WorkerDriver::take_wheel() {
 }
 
 void WorkerDriver::hand_over_wheel() {
-  const std::lock_guard lock(wheel_mutex_);
+  const base::MutexLock lock(wheel_mutex_);
   wheel_taken_ = false;
   wheel_freed_.notify_all();
 }
 
 bool WorkerDriver::take_wheel_from_thread() {
   if (caller_drives_.exchange(true)) return false;
-  std::unique_lock lock(wheel_mutex_);
+  base::MutexLock lock(wheel_mutex_);
   if (wheel_taken_) endpoint_->wake();
-  wheel_freed_.wait(lock, [this] { return !wheel_taken_ || is_over_; });
+  while (wheel_taken_ && !is_over_) wheel_freed_.wait(lock);
   if (is_over_) {
     caller_drives_.store(false);
     return false;
@@ -125,12 +125,12 @@ void WorkerDriver::return_wheel() {
   bool is_called = false;
   base::Duration rest;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     sleeps_until_ = {};
     is_called = needs_thread();
     rest = serves_site_ ? kRestOfSite : kRest;
   }
-  const std::lock_guard lock(wheel_mutex_);
+  const base::MutexLock lock(wheel_mutex_);
   wheel_taken_ = false;
   is_called_ = is_called_ || is_called;
   rests_until_ = io::monotonic_now() + rest;
@@ -138,16 +138,17 @@ void WorkerDriver::return_wheel() {
   if (is_called_ || thread_sleeps_) wheel_freed_.notify_all();
 }
 
-// Whether work cannot wait for the thread's next check. Also notes whether there is work.
+// Whether there is work that cannot wait for the thread's next check. Also notes whether there is
+// any work.
 bool WorkerDriver::needs_thread() {
   has_work_.store(worker_.in_flight() > 0 || worker_.failure().has_value());
   return worker_.failure().has_value() || worker_.in_flight() > kFewInFlight;
 }
 
-// Returns when the worker needs the next call, or nothing if the thread is not needed any more.
+// Returns when the worker must be called next, or nothing if the thread is not needed any more.
 std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> batch,
                                                 std::size_t served) {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   base::Instant now = io::monotonic_now();
   if (endpoint_->is_blocked()) {
     endpoint_->flush();
@@ -165,7 +166,7 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
     transmit(now);
     now = io::monotonic_now();
   }
-  if (!batch.empty()) base::finish_streams();  // of results, before others read them
+  if (!batch.empty()) base::finish_streams();  // completes results before others read them
   if (worker_.poll_timeout().value_or(base::Instant::never()) <= now) {
     worker_.handle_timeout(now);
     transmit(now);
@@ -185,9 +186,9 @@ std::optional<base::Instant> WorkerDriver::step(std::span<const io::Received> ba
   const std::size_t arrived = batch.size() + served;
   const bool is_short = arrived > 0 && arrived < kTrain / 2;
   gathers_for_ = is_short ? worker_.patience() : base::Duration{};
-  // The sink handles the events after this function, and may give the worker new work.
+  // After this function, the sink handles the events and may give the worker new work.
   if (has_news) wanted = now;
-  // Due packets cannot go out before there is room, and then wait() returns.
+  // Due packets cannot go out before the endpoint has room, and wait() returns when it has.
   if (endpoint_->is_blocked()) wanted = std::max(wanted, now + base::milliseconds(1));
   sleeps_until_ = arrived == 0 ? wanted : base::Instant{};
   return wanted;
@@ -201,7 +202,7 @@ void WorkerDriver::transmit(base::Instant now) {
     const std::span<std::byte> out = place.size() < out_.size() ? std::span(out_) : place;
     const auto datagram = worker_.poll_transmit(now, out, payload);
     if (!datagram) return;
-    const io::Peer to{datagram->site};
+    const io::Neighbour to{datagram->site};
     if (datagram->payload.empty()) {
       endpoint_->send(to, out.first(datagram->bytes));
     } else {
@@ -210,12 +211,12 @@ void WorkerDriver::transmit(base::Instant now) {
   }
 }
 
-// A path that has become too narrow would lose all retransmissions, too.
+// If a path has become too narrow, it would also lose all retransmissions, so the job ends.
 void WorkerDriver::flush(base::Instant now) {
   endpoint_->flush();
-  const auto narrow = endpoint_->narrow_peer();
+  const auto narrow = endpoint_->narrow_neighbour();
   if (!narrow || worker_.failure()) return;
-  worker_.find_narrow_path(now, static_cast<std::uint8_t>(narrow->peer),
+  worker_.find_narrow_path(now, static_cast<std::uint8_t>(narrow->neighbour),
                            static_cast<std::uint32_t>(narrow->mtu_bytes));
   transmit(now);
   endpoint_->flush();
@@ -224,9 +225,9 @@ void WorkerDriver::flush(base::Instant now) {
 void WorkerDriver::after_command(base::Instant now) {
   transmit(now);
   flush(now);
-  // If the job has ended, its events must be handed out at once.
+  // If the job has ended, its events must be delivered at once.
   if (needs_thread()) {
-    const std::lock_guard lock(wheel_mutex_);
+    const base::MutexLock lock(wheel_mutex_);
     if (!is_called_ && !wheel_taken_) wheel_freed_.notify_all();
     is_called_ = true;
   }
@@ -240,17 +241,17 @@ void WorkerDriver::after_command(base::Instant now) {
 
 void WorkerDriver::hold() {
   restarts_.store(true);
-  std::unique_lock wheel(wheel_mutex_);
+  base::MutexLock wheel(wheel_mutex_);
   if (wheel_taken_) endpoint_->wake();
-  wheel_freed_.wait(wheel, [this] { return !wheel_taken_; });
+  while (wheel_taken_) wheel_freed_.wait(wheel);
   wheel_taken_ = true;
 }
 
 void WorkerDriver::restart(const core::WorkerOptions& options,
                            std::unique_ptr<io::Endpoint> endpoint) {
   core::Worker worker(options);
-  const std::lock_guard lock(mutex_);
-  const std::lock_guard wheel(wheel_mutex_);
+  const base::MutexLock lock(mutex_);
+  const base::MutexLock wheel(wheel_mutex_);
   worker_ = std::move(worker);
   if (endpoint) endpoint_.swap(endpoint);
   serves_site_ = endpoint_->served().has_value();
@@ -264,29 +265,30 @@ void WorkerDriver::restart(const core::WorkerOptions& options,
 }
 
 void WorkerDriver::wake() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   endpoint_->wake();
 }
 
 io::EndpointCounters WorkerDriver::endpoint_counters() {
-  const std::lock_guard lock(mutex_);
+  const base::MutexLock lock(mutex_);
   return endpoint_->counters();
 }
 
 void WorkerDriver::leave() {
-  const bool serves_site = with_worker([this](core::Worker& worker, base::Instant now) {
-    worker.leave(now);
-    return serves_site_;
-  });
+  const bool serves_site =
+      with_worker([this](core::Worker& worker, base::Instant now) REQUIRES(mutex_) {
+        worker.leave(now);
+        return serves_site_;
+      });
   if (!serves_site) stop();
 }
 
 void WorkerDriver::stop() {
   if (!thread_.joinable()) return;
-  with_worker([this](core::Worker& worker, base::Instant now) {
+  with_worker([this](core::Worker& worker, base::Instant now) REQUIRES(mutex_) {
     worker.leave(now);
     ends_at_ = now + kLeaveMax;
-    sleeps_until_ = base::Instant::never();  // so that it is woken
+    sleeps_until_ = base::Instant::never();  // so that after_command() wakes it
   });
   thread_.join();
 }

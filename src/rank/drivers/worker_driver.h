@@ -2,24 +2,22 @@
 //
 // Runs one core::Worker on an endpoint. The driver's thread receives packets, hands them to the
 // worker, sends the worker's packets, and sleeps until the worker's next deadline. Other threads
-// use the worker through with_worker(). It sends the command's packets at once, so a call does not
-// wait for the thread to wake.
+// use the worker through with_worker(), which sends the resulting packets at once. A call therefore
+// does not wait for the thread to wake up.
 //
-// A thread that waits for a result may drive meanwhile (drive_until). Then no thread has to wake
-// for the result. The driver's own thread steps aside. The driving thread has the wheel: it alone
-// receives and waits.
+// A thread that waits for a result may drive meanwhile (drive_until), so that no other thread has
+// to wake up for the result. The driver's own thread steps aside. The thread that drives has the
+// wheel: it alone receives and waits.
 //
-// A rank has one driver, or several, each with a share of the job's sites and an endpoint of its
-// own. Drivers share no lock for packets.
+// A rank has one or several drivers. Each has a share of the job's sites and its own endpoint.
+// Drivers do not share locks for packets.
 //
-// The sink gets events on the driving thread. Any thread may call any method, except that one
-// thread calls leave(), stop() and the destructor.
+// The sink gets events on the driving thread. Any thread may call any method, but leave(), stop()
+// and the destructor are for one thread.
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <thread>
@@ -27,6 +25,7 @@
 #include <vector>
 
 #include "base/instant.h"
+#include "base/mutex.h"
 #include "core/worker/worker.h"
 #include "io/endpoint.h"
 #include "io/host/clock.h"
@@ -39,7 +38,8 @@ class EventSink {
   virtual ~EventSink() = default;
   // Called under the driver's lock. Must only note the event.
   virtual void take(base::Instant now, const core::Event& event) = 0;
-  // Likewise, once: the job has ended at this worker, which says `said` to its sites.
+  // Called once, also under the lock: the job has ended at this worker, which sends `said` to its
+  // sites.
   virtual void take_end(const core::Failure& /*failure*/, const core::Abort& /*said*/) {}
   // Called after some events, without the lock.
   virtual void settle() = 0;
@@ -47,19 +47,22 @@ class EventSink {
 
 class WorkerDriver {
  public:
-  // `endpoint` has one peer per site, in the order of options.sites. `sink` outlives the driver.
+  // `endpoint` has one neighbour per site, in the order of options.sites. `sink` outlives the
+  // driver.
   WorkerDriver(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint,
                EventSink& sink);
   ~WorkerDriver();
 
-  // Once, before all others but with_worker(). The sink is not called before: a job may end while
-  // the sink's owner is still made. Throws std::system_error without a thread.
+  // Call it once, before all other methods except with_worker(). The sink is not called before
+  // that, because a job may end while the sink's owner is still being constructed. Throws
+  // std::system_error if no thread can be started.
   void start();
 
-  // Calls use(worker, now) with the lock held. Then sends packets and wakes the thread as needed.
+  // Calls use(worker, now) with the lock held, then sends packets and wakes the thread if
+  // necessary. The analysis is off because `use` may require a lock that the caller holds.
   template <typename Use>
-  decltype(auto) with_worker(Use&& use) {
-    const std::lock_guard lock(mutex_);
+  decltype(auto) with_worker(Use&& use) NO_THREAD_SAFETY_ANALYSIS {
+    const base::MutexLock lock(mutex_);
     const base::Instant now = io::monotonic_now();
     const AfterCommand after(*this, now);
     return std::forward<Use>(use)(worker_, now);
@@ -74,10 +77,10 @@ class WorkerDriver {
     return_wheel();
   }
 
-  // Returns once no thread drives, and none does until restart().
+  // Returns when no thread drives. None will drive until restart().
   void hold();
-  // Replaces the worker and its endpoint; null: only the worker. Requires: hold(). The old worker's
-  // job has ended, and its events were handed out.
+  // Replaces the worker and its endpoint, or only the worker if `endpoint` is null. Requires:
+  // hold() has been called, the old worker's job has ended, and its events have been delivered.
   void restart(const core::WorkerOptions& options, std::unique_ptr<io::Endpoint> endpoint);
 
   // Makes the driving thread check whether it should go on.
@@ -85,18 +88,17 @@ class WorkerDriver {
   // Whether a thread is in drive_until().
   bool is_driven_by_caller() const { return caller_drives_.load(); }
 
-  // The endpoint's counters.
   io::EndpointCounters endpoint_counters();
 
-  // Leaves the job. If the endpoint serves a site, other ranks may still need it. Then the thread
+  // Leaves the job. If the endpoint serves a site, other ranks may still need it; the thread then
   // goes on, and calls in flight get their events soon. Otherwise this is stop().
   void leave();
-  // Leaves the job and ends the thread: when the aggregators confirm, or after 200 ms. Calls in
+  // Leaves the job, and ends the thread when the aggregators confirm or after 200 ms. Calls in
   // flight get their events before it returns.
   void stop();
 
  private:
-  // Does the second half of with_worker(), after any return type of the first.
+  // Does the second half of with_worker(), so that its first half may return any type.
   class AfterCommand {
    public:
     AfterCommand(WorkerDriver& driver, base::Instant now) : driver_(driver), now_(now) {}
@@ -115,40 +117,45 @@ class WorkerDriver {
   bool take_wheel_from_thread();
   void return_wheel();
   bool drive_once(base::Instant deadline);
-  bool needs_thread();
+  bool needs_thread() REQUIRES(mutex_);
   std::optional<base::Instant> step(std::span<const io::Received> batch, std::size_t served);
-  void transmit(base::Instant now);
-  void flush(base::Instant now);
-  void after_command(base::Instant now);
+  void transmit(base::Instant now) REQUIRES(mutex_);
+  void flush(base::Instant now) REQUIRES(mutex_);
+  void after_command(base::Instant now) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  core::Worker worker_;
+  base::Mutex mutex_;
+  core::Worker worker_ GUARDED_BY(mutex_);
+  // The driving thread uses the endpoint without a lock; other threads hold mutex_ or wheel_mutex_.
+  // restart() replaces it while it holds both locks and the wheel.
   std::unique_ptr<io::Endpoint> endpoint_;
-  bool serves_site_ = false;  // of the endpoint
+  bool serves_site_ GUARDED_BY(mutex_) = false;  // whether the endpoint does
   EventSink& sink_;
-  std::vector<std::byte> out_;  // a datagram that has no place() in the endpoint
-  // The driving thread sleeps until this instant, or is about to. In the past while it is awake.
-  base::Instant sleeps_until_;
-  // If packets arrive one by one, to wake up for each costs more than the packet. The driving
-  // thread lets some gather for so long, at most for the worker's patience.
+  std::vector<std::byte> out_ GUARDED_BY(mutex_);  // unless the endpoint has a place()
+  // The driving thread sleeps until this instant, or is about to. The instant is in the past while
+  // the thread is awake.
+  base::Instant sleeps_until_ GUARDED_BY(mutex_);
+  bool end_is_told_ GUARDED_BY(mutex_) = false;  // whether the sink knows
+  base::Instant ends_at_ GUARDED_BY(mutex_) = base::Instant::never();
+
+  // Only the thread that has the wheel uses the next three.
+  //
+  // If packets arrive one by one, waking up for each costs more than handling it. The driving
+  // thread lets packets gather for this long, at most for the worker's patience.
   base::Duration gathers_for_;
   site::Polling polling_;
-  bool waits_shortly_ = false;  // for few packets, all in flight
-  bool end_is_told_ = false;    // to the sink
-  base::Instant ends_at_ = base::Instant::never();
+  bool waits_shortly_ = false;  // whether it waits for only a few packets in flight
 
-  // Of the wheel. wheel_mutex_ is locked after mutex_.
-  std::mutex wheel_mutex_;
-  std::condition_variable wheel_freed_;
-  bool wheel_taken_ = false;
-  bool is_over_ = false;        // the thread has ended
-  bool is_called_ = false;      // the thread should not rest
-  std::uint64_t drives_ = 0;    // of callers, so far
-  bool thread_sleeps_ = false;  // until the caller that drives is done
-  base::Instant rests_until_;
-  std::atomic<bool> caller_drives_{false};  // or waits for the wheel
+  base::Mutex wheel_mutex_ ACQUIRED_AFTER(mutex_);
+  base::ConditionVariable wheel_freed_;
+  bool wheel_taken_ GUARDED_BY(wheel_mutex_) = false;
+  bool is_over_ GUARDED_BY(wheel_mutex_) = false;        // the thread has ended
+  bool is_called_ GUARDED_BY(wheel_mutex_) = false;      // the thread should not rest
+  std::uint64_t drives_ GUARDED_BY(wheel_mutex_) = 0;    // how often callers have driven
+  bool thread_sleeps_ GUARDED_BY(wheel_mutex_) = false;  // until the driving caller is done
+  base::Instant rests_until_ GUARDED_BY(wheel_mutex_);
+  std::atomic<bool> caller_drives_{false};  // a caller drives or waits for the wheel
   std::atomic<bool> has_work_{false};
-  std::atomic<bool> restarts_{false};  // the driving thread lets go of the wheel
+  std::atomic<bool> restarts_{false};  // the driving thread must let go of the wheel
   std::thread thread_;
 };
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank's links to all control planes of its job, used as one. Each step goes to all of them at
-// once, because each answers when all ranks have taken that step there, and ranks may name control
-// planes in different orders. A link that fails ends the wait at the others, so that the ranks
+// A rank's links to all join servers of its job, used as one. Each step is taken at all join
+// servers at once: each answers when all ranks have taken the step there, and ranks may name join
+// servers in different orders. If a link fails, the waits at the others end, so that the ranks
 // there hear of it.
 //
-// join(), ready(), then watch(). One thread; watch() calls back from others.
+// Call join(), ready(), then watch(), from one thread. watch() calls back from other threads.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,16 +20,17 @@
 #include <infold/result.h>
 
 #include "base/instant.h"
-#include "control/client/job_link.h"
+#include "base/mutex.h"
 #include "io/address/socket_address.h"
+#include "join/client/job_link.h"
 #include "rank/session/site_table.h"
 
 namespace infold::rank {
 
 class HostLinks {
  public:
-  // For so long, at most, a rank that one control plane has refused waits for better reasons from
-  // the others.
+  // A rank that one join server has refused waits at most this long for better reasons from the
+  // others.
   static constexpr auto kReasonMax = std::chrono::milliseconds(500);
 
   struct Host {
@@ -42,8 +41,8 @@ class HostLinks {
     std::vector<Host> hosts;
     base::Instant joins_by;
     base::Instant connects_by;
-    bool is_at_rank = false;  // the host is rank 0, at a rendezvous
-    std::stop_token stop;     // of joining
+    bool is_at_rank = false;  // the host is rank 0, which serves the rendezvous
+    std::stop_token stop;     // ends joining
   };
 
   explicit HostLinks(Options options) : options_(std::move(options)) {}
@@ -51,51 +50,54 @@ class HostLinks {
   HostLinks(const HostLinks&) = delete;
   HostLinks& operator=(const HostLinks&) = delete;
 
-  // Blocks until all ranks have come to each control plane. The first one alone hears of the site
-  // in the hello.
-  Result<void> join(const control::Hello& hello);
-  // Blocks until all ranks are ready everywhere. Requires: join() has succeeded.
-  Result<void> ready(const control::ReadyReport& report);
-  // The other ranks hear why this one does not join: a control plane's refusal, or else this error.
+  // Blocks until all ranks have come to each join server. Only the first join server hears of the
+  // site in the hello.
+  Result<void> join(const join::Hello& hello);
+  // Blocks until all ranks are ready at all join servers. Requires: join() has succeeded.
+  Result<void> ready(const join::ReadyReport& report);
+  // Tells the other ranks why this rank does not join: a join server's refusal, or otherwise this
+  // error.
   void give_up(const Error& error, int rank);
   void leave(const std::optional<core::Abort>& abort);
 
-  // As the first control plane has them. Requires: join() has succeeded.
-  const control::JobTerms& terms() const { return links_.front()->terms(); }
+  // The terms of the first join server. Requires: join() has succeeded.
+  const join::JobTerms& terms() const { return links_.front()->terms(); }
   std::vector<HostTerms> host_terms() const;
-  // Whether all control planes have the same groups.
+  // Whether all join servers have the same groups.
   bool agree_on_groups() const;
 
-  // See JobLink. Of the first control plane: an emulator is the only one of its job.
-  std::function<void(const control::CallNote&)> teller() const { return links_.front()->teller(); }
+  // See JobLink. Uses the first join server, because an emulator is the only join server of its
+  // job.
+  std::function<void(const join::CallNote&)> teller() const { return links_.front()->teller(); }
 
-  using EndListener = std::function<void(std::size_t host, const control::JobEnd& end)>;
-  // Calls the listener when a control plane says that the job has ended, or is gone itself. Until
-  // leave().
+  using EndListener = std::function<void(std::size_t host, const join::JobEnd& end)>;
+  // Until leave(), calls the listener when a join server says that the job has ended, or is gone
+  // itself.
   void watch(const EndListener& on_end);
 
  private:
-  using Joined = control::Answer<std::unique_ptr<control::JobLink>>;
+  using Joined = join::Answer<std::unique_ptr<join::JobLink>>;
 
-  Joined join_at(const Host& host, const control::Hello& hello);
+  Joined join_at(const Host& host, const join::Hello& hello);
   template <typename Answer>
   Answer or_stop(Answer answer) {
     note_answered();
     if (!answer) stop_joining(answer.error());
     return answer;
   }
+  void expect_answers(std::size_t links);
   void note_answered();
-  void stop_joining(const control::Refusal& refusal);
-  void keep_reason(const control::Refusal& refusal);
+  void stop_joining(const join::Refusal& refusal);
+  void keep_reason(const join::Refusal& refusal);
 
   const Options options_;
-  std::vector<std::unique_ptr<control::JobLink>> links_;  // in the order of hosts
+  std::vector<std::unique_ptr<join::JobLink>> links_;  // in the order of hosts
   std::stop_source joining_;
-  std::stop_source met_;  // every control plane has answered
-  std::mutex answers_mutex_;
-  std::condition_variable_any answered_;
-  std::size_t unanswered_ = 0;           // links that have not answered this step
-  std::optional<control::Refusal> why_;  // joining fails, as far as a control plane has said so
+  std::stop_source met_;  // stopped when every join server has answered
+  base::Mutex answers_mutex_;
+  base::StopConditionVariable answered_;
+  std::size_t unanswered_ GUARDED_BY(answers_mutex_) = 0;  // links without an answer in this step
+  std::optional<join::Refusal> why_;  // why joining fails, if a join server has said so
 };
 
 }  // namespace infold::rank

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rank between two control planes.
+// Tests a rank between two join servers.
 #include "rank/session/host_links.h"
 
 #include <atomic>
@@ -13,26 +13,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "control/registry/job_registry.h"
-#include "control/registry/testing.h"
-#include "control/service/control_server.h"
 #include "io/host/clock.h"
+#include "join/registry/job_registry.h"
+#include "join/registry/testing.h"
+#include "join/service/join_server.h"
 
 namespace infold::rank {
 namespace {
 
-using control::testing::hello_of;
+using join::testing::hello_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const io::SocketAddress kAnyPort = *io::SocketAddress::parse_number("127.0.0.1:0", "test");
 
 struct Switch {
-  Switch() : server(std::move(*control::ControlServer::start(kAnyPort, registry))) {}
+  Switch() : server(std::move(*join::JoinServer::start(kAnyPort, registry))) {}
 
-  control::testing::FakePlane plane{1};
-  control::JobRegistry registry{&plane};
-  std::unique_ptr<control::ControlServer> server;
+  join::testing::FakePlane plane{1};
+  join::JobRegistry registry{&plane};
+  std::unique_ptr<join::JoinServer> server;
 };
 
 class Links : public ::testing::Test {
@@ -50,10 +50,10 @@ class Links : public ::testing::Test {
   Switch first_, second_;
 };
 
-TEST_F(Links, OnlyTheFirstControlPlaneHearsOfTheRanksOwnSite) {
+TEST_F(Links, OnlyTheFirstJoinServerHearsOfTheRanksOwnSite) {
   HostLinks links(options());
-  control::Hello hello = hello_of(0, 1);
-  hello.site = control::SiteAddress{"127.0.0.1:9000", 1, true};
+  join::Hello hello = hello_of(0, 1);
+  hello.site = join::SiteAddress{"127.0.0.1:9000", 1, true};
   const Result<void> joined = links.join(hello);
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   const std::vector<HostTerms> hosts = links.host_terms();
@@ -68,7 +68,7 @@ TEST_F(Links, OnlyTheFirstControlPlaneHearsOfTheRanksOwnSite) {
   EXPECT_THAT(second_.registry.status(), IsEmpty());
 }
 
-TEST_F(Links, ARefusalOfOneControlPlaneEndsTheWaitAtTheOther) {
+TEST_F(Links, ARefusalOfOneJoinServerEndsTheWaitAtTheOther) {
   first_.plane.elements = 32;
   {
     HostLinks links(options());
@@ -113,12 +113,12 @@ TEST_F(Links, JoiningEndsWhenItIsGivenUp) {
   EXPECT_EQ(joined.error().code, Code::cancelled);
 }
 
-TEST_F(Links, TheEndOfAControlPlaneIsToldWithItsNumber) {
+TEST_F(Links, TheEndOfAJoinServerIsToldWithItsNumber) {
   HostLinks links(options());
   ASSERT_TRUE(links.join(hello_of(0, 1)).has_value());
   ASSERT_TRUE(links.ready({}).has_value());
   std::atomic<int> ended = -1;
-  links.watch([&](std::size_t host, const control::JobEnd&) { ended = static_cast<int>(host); });
+  links.watch([&](std::size_t host, const join::JobEnd&) { ended = static_cast<int>(host); });
   second_.server.reset();
   while (ended < 0) std::this_thread::yield();
   EXPECT_EQ(ended, 1);

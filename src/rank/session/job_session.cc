@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/prng.h"
-#include "control/job_plan.h"
 #include "core/site_order.h"
 #include "io/host/clock.h"
 #include "io/udp/udp_endpoint.h"
+#include "join/job_plan.h"
 #include "plan/driver_shares.h"
 #include "rank/session/host/host_plan.h"
 #include "rank/session/join_error.h"
@@ -20,19 +20,20 @@ namespace {
 
 constexpr std::uint32_t kSmallSlots = 64;
 constexpr std::uint32_t kBulkSlots = 448;
-// A longer deadline is cut to a year, so that no sum of times overflows.
+// Longer deadlines are cut to a year, so that sums of times cannot overflow.
 constexpr std::chrono::nanoseconds kDeadlineMax = std::chrono::hours(24 * 365);
-// How long ranks of a host may take to come together before they do without: some milliseconds,
-// unless the host is very busy or one of them has stopped.
+// How long ranks of a host may take to meet before they use the network instead. Meeting takes some
+// milliseconds, unless the host is very busy or one of the ranks has stopped.
 constexpr base::Duration kMeetingMax = base::seconds(3);
 
-// Of most elements, as far as the format is chosen for all calls.
+// Bytes of most elements on the wire, as far as the options choose one format for all calls.
 std::uint32_t element_bytes_of(WireFormat wire) {
   if (wire == WireFormat::bfp8) return 1;
   return wire == WireFormat::bfp16 ? 2 : 4;
 }
 
-// Whether a call may choose it. Kernels have memory for it in jobs whose ranks all want it.
+// Whether calls may choose the native format. Kernels reserve memory for it only if all ranks of a
+// job want it.
 bool wants_native(WireFormat wire) {
   return wire == WireFormat::native || wire == WireFormat::automatic;
 }
@@ -69,7 +70,7 @@ Result<void> JobSession::run(const CallHistory& history, Setup& setup) {
   return {};
 }
 
-// Names are looked up once, so that all that follows is at the same hosts.
+// Looks up names only once, so that all later steps use the same hosts.
 Result<void> JobSession::find_hosts() {
   const bool meets_at_rank = options_.sites == Sites::workers;
   for (const std::string& name :
@@ -119,7 +120,7 @@ std::uint32_t JobSession::driver_count() const {
   return static_cast<std::uint32_t>(count);
 }
 
-// Sites answer to the port that a packet came from, so more sockets need no other step.
+// Sites answer to the port that a packet came from, so additional sockets do not need another step.
 Result<void> JobSession::open_driver_sockets() {
   for (std::uint32_t i = 1; i < driver_count(); ++i) {
     auto socket = io::UdpSocket::open(udp_options());
@@ -142,8 +143,8 @@ Result<void> JobSession::open_rendezvous() {
   return {};
 }
 
-control::Hello JobSession::hello() const {
-  control::Hello hello;
+join::Hello JobSession::hello() const {
+  join::Hello hello;
   hello.job = options_.job;
   hello.rank = static_cast<std::uint32_t>(options_.rank);
   hello.world = static_cast<std::uint32_t>(options_.world);
@@ -172,14 +173,15 @@ Result<void> JobSession::meet() {
   return links_->join(hello());
 }
 
-// All ranks have come: the terms become a plan, and each rank tries the path and the memory.
+// When all ranks have come, makes a plan of the terms, and tries the network path and the shared
+// memory.
 Result<void> JobSession::settle_terms(const CallHistory& history) {
   SiteTableInput input = {options_, route_.datagram_bytes_max, kSmallSlots, kBulkSlots, {}};
   if (own_site_) input.own_site = own_site_->address();
   Result<SiteTable> table = find_sites(input, links_->host_terms());
   if (!table) return tl::unexpected(std::move(table.error()));
   table_ = std::move(*table);
-  // A job on one host uses neither the network nor the memory of slots.
+  // A job on one host uses neither the network nor the sites' slots.
   if (!is_one_host()) {
     if (own_site_) own_site_->serve(terms());
     const base::Duration limit =
@@ -205,8 +207,8 @@ Result<void> JobSession::settle_terms(const CallHistory& history) {
   return {};
 }
 
-// Whether this rank shares memory with all of the group that was proposed for it. Control planes
-// that propose different groups, which those with sites of ranks do, get none.
+// Whether this rank shares memory with the whole group that was proposed for it. If join servers
+// propose different groups, as they do when ranks bring sites, no group is used.
 bool JobSession::meet_host() {
   if (!share_ || group() == nullptr || !links_->agree_on_groups()) return false;
   const base::Instant now = io::monotonic_now();
@@ -224,17 +226,17 @@ core::WorkerOptions JobSession::worker_options() const {
   return worker;
 }
 
-// An endpoint that reaches every site: in memory, over the network, or through the leader of this
-// rank's group.
+// Makes an endpoint that reaches every site: in memory, over the network, or through the leader of
+// this rank's group.
 void JobSession::set_up(Setup& setup) {
   setup.worker = worker_options();
   setup.site_names = table_.names;
   setup.paths = paths();
   setup.tell = links_->teller();
-  const control::HostGroup* const own = group();
+  const join::HostGroup* const own = group();
   if (is_one_host()) {
     setup.shares = one_driver(share_->take_summing_endpoint(table_.plan, table_.rank));
-    // The loss of the switch is reported as that of site 0.
+    // The loss of the switch is reported as the loss of site 0.
     const std::string meeting_place = table_.names.front();
     setup.site_names.clear();
     for (std::size_t site = 0; site < table_.plan.trees.size(); ++site) {
@@ -260,7 +262,7 @@ std::unique_ptr<io::UdpEndpoint> JobSession::network_endpoint(io::UdpSocket sock
   return std::make_unique<io::UdpEndpoint>(std::move(socket), table_.addresses);
 }
 
-// The first driver serves the site that this rank brings, if there is one.
+// The first driver serves this rank's own site, if it brings one.
 std::vector<DrivenSites> JobSession::network_shares() {
   std::vector<DrivenSites> shares;
   for (const core::SiteSet sites : plan::driver_shares(table_.plan, driver_count(), table_.own)) {
@@ -280,12 +282,12 @@ std::vector<DrivenSites> JobSession::network_shares() {
 
 Paths JobSession::paths() const {
   Paths paths;
-  for (const control::HostGroup& each : terms().groups) paths.ranks_in_memory += each.ranks.count;
+  for (const join::HostGroup& each : terms().groups) paths.ranks_in_memory += each.ranks.count;
   if (is_one_host()) return paths;
-  const control::HostGroup* const own = group();
+  const join::HostGroup* const own = group();
   if (own == nullptr || leads(*own)) paths.interface = route_.text();
-  // Hosts count once, also below racks.
-  const plan::Tree network = control::tree_of(terms(), true);
+  // Each host counts once, even below a rack.
+  const plan::Tree network = join::tree_of(terms(), true);
   paths.parties_on_network =
       static_cast<std::uint32_t>(network.aggregators.front().children.size());
   return paths;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Keeps a rank in its job, besides its member. It takes the steps of joining in their order and
-// owns their results: the route of packets, the links to the control planes, the rank's own site
-// where ranks sum for each other, its part in the memory of its host, and at rank 0 of a job
-// without a switch the rendezvous.
+// owns their results: the route of packets, the links to the join servers, and the rank's part in
+// the memory of its host. It also owns the rank's site if ranks sum for each other, and the
+// rendezvous at rank 0 of a job without a switch.
 #pragma once
 
 #include <atomic>
@@ -45,20 +45,20 @@ class JobSession final : public Membership {
   };
   struct Listener {
     std::function<void(std::uint32_t rank)> on_rank_lost;
-    // `lost_switch`, if not empty: its address, where that is not the site's.
+    // `lost_switch` is the lost switch's address, or empty if that is the site's address.
     std::function<void(std::uint8_t site, const std::string& lost_switch)> on_site_lost;
-    std::function<void(const core::Abort& abort)> on_end;  // as a rank says that has left since
+    std::function<void(const core::Abort& abort)> on_end;  // reported by a rank that has left
   };
 
-  // Requires options that complete_from_environment() has returned. Blocks until all ranks have
-  // come and are ready, or for options.deadline.
+  // Requires: complete_from_environment() has returned these options. Blocks until all ranks have
+  // come and are ready, at most for options.deadline.
   static Result<std::unique_ptr<JobSession>> join(const JoinOptions& options,
                                                   const CallHistory& history, Setup& setup);
   ~JobSession() override;  // leaves
 
   void note_end(const core::Abort& abort) override;
   void note_site_lost(std::uint8_t site) override;
-  // Calls the listener from other threads, until the session's end.
+  // Calls the listener from other threads until the session is destroyed.
   void watch(const Listener& listener);
 
  private:
@@ -74,7 +74,7 @@ class JobSession final : public Membership {
   void set_up(Setup& setup);
 
   Result<void> run(const CallHistory& history, Setup& setup);
-  control::Hello hello() const;
+  join::Hello hello() const;
   bool meet_host();
   core::WorkerOptions worker_options() const;
   io::UdpOptions udp_options() const;
@@ -82,28 +82,28 @@ class JobSession final : public Membership {
   std::unique_ptr<io::UdpEndpoint> network_endpoint(io::UdpSocket socket);
   std::vector<DrivenSites> network_shares();
   Paths paths() const;
-  const control::JobTerms& terms() const { return links_->terms(); }
+  const join::JobTerms& terms() const { return links_->terms(); }
   // Whether this rank reaches the sites itself, over the network.
   bool is_on_network() const { return !is_one_host() && group() == nullptr; }
-  bool is_one_host() const { return control::is_one_host(terms().groups, terms().world); }
+  bool is_one_host() const { return join::is_one_host(terms().groups, terms().world); }
   // The group in use that this rank is in, or null.
-  const control::HostGroup* group() const { return control::group_of(terms().groups, table_.rank); }
-  bool leads(const control::HostGroup& group) const { return group.ranks.first == table_.rank; }
-  void log_end(const control::JobEnd& end, const std::string& host);
+  const join::HostGroup* group() const { return join::group_of(terms().groups, table_.rank); }
+  bool leads(const join::HostGroup& group) const { return group.ranks.first == table_.rank; }
+  void log_end(const join::JobEnd& end, const std::string& host);
   void log_switch_lost(const std::string& address);
 
   const JoinOptions options_;
-  const base::Instant deadline_;        // of joining
-  std::vector<HostLinks::Host> hosts_;  // the control planes
+  const base::Instant deadline_;        // for joining
+  std::vector<HostLinks::Host> hosts_;  // the join servers
   PacketRoute route_;
   std::unique_ptr<io::UdpSocket> socket_;
-  std::vector<io::UdpSocket> driver_sockets_;  // of drivers beyond the first
+  std::vector<io::UdpSocket> driver_sockets_;  // for drivers beyond the first
   SiteTable table_;
   std::unique_ptr<HostShare> share_;   // null: this rank shares no memory
-  std::unique_ptr<OwnSite> own_site_;  // null: this rank sums nothing for others
+  std::unique_ptr<OwnSite> own_site_;  // null: this rank does not sum for others
   std::unique_ptr<Rendezvous> rendezvous_;
   std::optional<HostLinks> links_;
-  std::optional<core::Abort> end_;  // for the other ranks, when this one leaves
+  std::optional<core::Abort> end_;  // what the other ranks are told when this one leaves
   std::atomic<bool> loss_is_logged_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a session's job: heard over connections, told to the member, and logged.
+// The end of a session's job: received over connections, told to the member, and logged.
 #include <algorithm>
 
 #include "io/host/log.h"
@@ -8,7 +8,8 @@
 
 namespace infold::rank {
 
-// No rank misses one that leaves in good order, and a lost switch is looked for again.
+// Keeps the reason for the other ranks. They do not need it if this rank leaves in good order, or
+// if a switch was lost, because they then look for the switch again.
 void JobSession::note_end(const core::Abort& abort) {
   using core::AbortReason;
   if (abort.reason != AbortReason::left && abort.reason != AbortReason::stopped) end_ = abort;
@@ -22,14 +23,15 @@ void JobSession::note_site_lost(std::uint8_t site) {
 }
 
 void JobSession::watch(const Listener& listener) {
-  links_->watch([this, listener](std::size_t host, const control::JobEnd& end) {
+  links_->watch([this, listener](std::size_t host, const join::JobEnd& end) {
     log_end(end, hosts_[host].name);
     if (end.abort) {
       listener.on_end(*end.abort);
     } else if (end.lost_rank) {
       listener.on_rank_lost(*end.lost_rank);
     } else {
-      // Beside an emulator the first site may be this rank's own, and the emulator is what is lost.
+      // Next to an emulator, the first site may be this rank's own. In that case it is the emulator
+      // that is lost.
       const bool is_own = options_.sites == Sites::mixed && table_.own == table_.first_sites[host];
       const std::string& own_host = hosts_[host].name;
       listener.on_site_lost(table_.first_sites[host],
@@ -38,8 +40,8 @@ void JobSession::watch(const Listener& listener) {
   });
 }
 
-// As the job's connections say it. Calls that fail for other reasons have these in their errors.
-void JobSession::log_end(const control::JobEnd& end, const std::string& host) {
+// Logs the end that the job's connections report. The errors of calls contain other reasons.
+void JobSession::log_end(const join::JobEnd& end, const std::string& host) {
   using status::LogLevel;
   const std::string& job = options_.job;
   const int rank = options_.rank;
@@ -53,7 +55,7 @@ void JobSession::log_end(const control::JobEnd& end, const std::string& host) {
   }
 }
 
-// Once, although packets and several connections may say it.
+// Logs only once, although packets and several connections may report the loss.
 void JobSession::log_switch_lost(const std::string& address) {
   if (loss_is_logged_.exchange(true)) return;
   io::log(status::LogLevel::warn, "switch_lost",

@@ -8,27 +8,27 @@ namespace {
 
 constexpr std::string_view kPrefix = "join: ";
 
-Code code_of(control::RefusalReason reason) {
+Code code_of(join::RefusalReason reason) {
   switch (reason) {
-    case control::RefusalReason::invalid: return Code::invalid_argument;
-    case control::RefusalReason::mismatch: return Code::mismatch;
-    case control::RefusalReason::full: return Code::resource_exhausted;
-    case control::RefusalReason::too_late: return Code::deadline_exceeded;
-    case control::RefusalReason::given_up: return Code::cancelled;
-    case control::RefusalReason::in_use:
-    case control::RefusalReason::broken:
-    case control::RefusalReason::stopping: break;
+    case join::RefusalReason::invalid: return Code::invalid_argument;
+    case join::RefusalReason::mismatch: return Code::mismatch;
+    case join::RefusalReason::full: return Code::resource_exhausted;
+    case join::RefusalReason::too_late: return Code::deadline_exceeded;
+    case join::RefusalReason::given_up: return Code::cancelled;
+    case join::RefusalReason::in_use:
+    case join::RefusalReason::broken:
+    case join::RefusalReason::stopping: break;
   }
   return Code::unavailable;
 }
 
-control::RefusalReason reason_of(Code code) {
+join::RefusalReason reason_of(Code code) {
   switch (code) {
-    case Code::invalid_argument: return control::RefusalReason::invalid;
-    case Code::mismatch: return control::RefusalReason::mismatch;
-    case Code::resource_exhausted: return control::RefusalReason::full;
-    case Code::deadline_exceeded: return control::RefusalReason::too_late;
-    default: return control::RefusalReason::stopping;
+    case Code::invalid_argument: return join::RefusalReason::invalid;
+    case Code::mismatch: return join::RefusalReason::mismatch;
+    case Code::resource_exhausted: return join::RefusalReason::full;
+    case Code::deadline_exceeded: return join::RefusalReason::too_late;
+    default: return join::RefusalReason::stopping;
   }
 }
 
@@ -42,11 +42,11 @@ Error unavailable(const std::string& subject, const base::Error& error) {
   return unavailable(subject + " " + error.detail);
 }
 
-Error error_of(const control::Refusal& refusal) {
+Error error_of(const join::Refusal& refusal) {
   return join_error(code_of(refusal.reason), refusal.message, refusal.rank);
 }
 
-control::Refusal refusal_of(const Error& error, int rank) {
+join::Refusal refusal_of(const Error& error, int rank) {
   const std::size_t start = error.message.starts_with(kPrefix) ? kPrefix.size() : 0;
   return {reason_of(error.code),
           "rank " + std::to_string(rank) + ": " + error.message.substr(start), rank};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors of Communicator::join(), and the refusals of control planes that they come from or become.
-// Pure.
+// Errors of Communicator::join(), and their conversion from and to refusals of join servers. Pure
+// functions.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 #include <infold/result.h>
 
 #include "base/result.h"
-#include "control/registrar.h"
+#include "join/registrar.h"
 
 namespace infold::rank {
 
-// "join: " and the message.
+// The text is "join: " and the message.
 Error join_error(Code code, const std::string& message, int rank = -1);
 inline Error unavailable(const std::string& message) {
   return join_error(Code::unavailable, message);
 }
-// The subject, as in "10.0.0.1:7700", has failed so.
+// The error of a subject such as "10.0.0.1:7700" that has failed with `error`.
 Error unavailable(const std::string& subject, const base::Error& error);
 
-Error error_of(const control::Refusal& refusal);
+Error error_of(const join::Refusal& refusal);
 // The refusal that the job's other ranks get when this rank fails to join with this error.
-control::Refusal refusal_of(const Error& error, int rank);
+join::Refusal refusal_of(const Error& error, int rank);
 
 }  // namespace infold::rank

@@ -6,7 +6,7 @@
 namespace infold::rank {
 namespace {
 
-using control::RefusalReason;
+using join::RefusalReason;
 
 TEST(JoinError, ARefusalBecomesAnErrorThatSaysWhatToDo) {
   const Error error = error_of({RefusalReason::mismatch, "rank 1 has other sites", 1});
@@ -23,7 +23,7 @@ TEST(JoinError, OtherRanksHearWhoseErrorItIs) {
   const Error narrow = unavailable(
       "10.0.0.1:7700", base::Error{base::Code::unavailable, "path", "carries no full packets"});
   EXPECT_EQ(narrow.message, "join: 10.0.0.1:7700 carries no full packets");
-  const control::Refusal refusal = refusal_of(narrow, 3);
+  const join::Refusal refusal = refusal_of(narrow, 3);
   EXPECT_EQ(refusal.message, "rank 3: 10.0.0.1:7700 carries no full packets");
   EXPECT_EQ(refusal.rank, 3);
   EXPECT_EQ(refusal.reason, RefusalReason::stopping);

@@ -11,9 +11,9 @@
 namespace infold::rank {
 namespace {
 
-// The headers of IPv6 and UDP, which a real network takes from the MTU.
+// The headers of IPv6 and UDP, which a real network subtracts from the MTU.
 constexpr int kHeaderBytes = 48;
-// Paths in memory hold few packets. So many slots keep both ends of a path busy, and an
+// Paths in memory hold only a few packets. This many slots keep both ends of a path busy, and an
 // aggregator's memory near 4 MB.
 constexpr std::uint16_t kSmallSlots = 32;
 constexpr std::uint16_t kBulkSlots = 96;
@@ -68,7 +68,7 @@ class Builder {
   }
 
  private:
-  // An aggregator is a peer of its children, and all aggregators share one endpoint.
+  // An aggregator is a neighbour of its children, and all aggregators share one endpoint.
   void add_nodes(std::size_t tree) {
     const std::vector<plan::Aggregator>& aggregators = plan_.trees[tree].aggregators;
     const std::size_t first = nodes_.size();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A LocalGroup's pretended network: its embedded aggregators with the thread that runs them, and
-// one endpoint per rank, joined as the options say. Endpoints outlive it. Packets that they send
-// then go into a queue without a reader. Any thread may call the const methods.
+// The simulated network of a LocalGroup: embedded aggregators with the thread that runs them, and
+// one endpoint for each rank, joined as the options say. Endpoints outlive the network; the packets
+// that they send afterwards go into a queue that nobody reads. Any thread may call the const
+// methods.
 #pragma once
 
 #include <memory>
@@ -25,10 +26,11 @@ class LocalNetwork final : public Membership {
     std::unique_ptr<io::Endpoint> endpoint;
   };
 
-  // Requires: options in range (local_group.cc checks). Throws std::system_error or bad_alloc.
+  // Requires: the options are in range (local_group.cc checks). Throws std::system_error or
+  // std::bad_alloc.
   explicit LocalNetwork(const LocalGroupOptions& options);
 
-  // Its aggregators outlive every member and tell all of them.
+  // Does nothing, because the aggregators outlive every member and tell all of them.
   void note_end(const core::Abort&) override {}
   void note_site_lost(std::uint8_t) override {}
   std::vector<RankEnd> take_ends() { return std::move(ends_); }

@@ -10,7 +10,7 @@ namespace infold::rank {
 Result<std::unique_ptr<Rendezvous>> Rendezvous::open(const std::string& name,
                                                      const io::SocketAddress& at) {
   std::unique_ptr<Rendezvous> rendezvous(new Rendezvous);
-  auto server = control::ControlServer::start(at, rendezvous->registry_);
+  auto server = join::JoinServer::start(at, rendezvous->registry_);
   if (!server) {
     return tl::unexpected(
         unavailable("rank 0 cannot listen at " + name + ": " + server.error().detail));

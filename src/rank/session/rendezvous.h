@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control plane of a job without a switch: a registry without a plane, served at rank 0.
+// The join server of a job without a switch: a registry without a plane, served at rank 0.
 #pragma once
 
 #include <memory>
@@ -8,16 +8,16 @@
 
 #include <infold/result.h>
 
-#include "control/registry/job_registry.h"
-#include "control/service/control_server.h"
 #include "io/address/socket_address.h"
+#include "join/registry/job_registry.h"
+#include "join/service/join_server.h"
 
 namespace infold::rank {
 
 class Rendezvous {
  public:
-  // `name`: the address as the user wrote it, for errors. Throws std::system_error without a
-  // thread.
+  // `name` is the address as the user wrote it, for errors. Throws std::system_error if no thread
+  // can be started.
   static Result<std::unique_ptr<Rendezvous>> open(const std::string& name,
                                                   const io::SocketAddress& at);
 
@@ -25,8 +25,8 @@ class Rendezvous {
 
  private:
   Rendezvous() = default;
-  control::JobRegistry registry_{nullptr};
-  std::unique_ptr<control::ControlServer> server_;
+  join::JobRegistry registry_{nullptr};
+  std::unique_ptr<join::JoinServer> server_;
 };
 
 }  // namespace infold::rank

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "control/job_plan.h"
-#include "control/job_use.h"
 #include "core/stripe.h"
+#include "join/job_plan.h"
+#include "join/job_use.h"
 #include "rank/session/join_error.h"
 
 namespace infold::rank {
@@ -13,10 +13,10 @@ namespace {
 
 Error unsupported(const std::string& message) { return join_error(Code::unsupported, message); }
 
-std::string name_of(const JoinOptions& options, const control::JobTerms& terms,
-                    const control::SiteAddress& site, const io::SocketAddress& address,
+std::string name_of(const JoinOptions& options, const join::JobTerms& terms,
+                    const join::SiteAddress& site, const io::SocketAddress& address,
                     std::size_t number) {
-  // Ranks that sum for each other are the sites, in their order.
+  // If ranks sum for each other, the sites are the ranks, in their order.
   if (options.sites == Sites::workers) {
     return address.text() + " (on rank " + std::to_string(number) + ")";
   }
@@ -26,7 +26,7 @@ std::string name_of(const JoinOptions& options, const control::JobTerms& terms,
 
 Result<void> add_sites(const SiteTableInput& input, const HostTerms& host, SiteTable& table) {
   const JoinOptions& options = input.options;
-  for (const control::SiteAddress& site : host.terms->sites) {
+  for (const join::SiteAddress& site : host.terms->sites) {
     auto address = io::SocketAddress::parse_number(site.address, "a site");
     if (!address) {
       return tl::unexpected(
@@ -54,7 +54,8 @@ Result<void> add_sites(const SiteTableInput& input, const HostTerms& host, SiteT
   return {};
 }
 
-// The formats of all calls that leave theirs open. With an automatic format each call chooses.
+// The formats of all calls that leave the format open. If the wire format is automatic, each call
+// chooses.
 core::FormatSet formats_asked(WireFormat wire) {
   using core::FormatSet;
   switch (wire) {
@@ -62,24 +63,25 @@ core::FormatSet formats_asked(WireFormat wire) {
     case WireFormat::bfp16: return FormatSet::of(core::WireFormat::bfp16);
     case WireFormat::bfp32: return FormatSet::of(core::WireFormat::bfp32);
     case WireFormat::native: return FormatSet::of(core::WireFormat::native);
-    // What ranks exchange before, exponents or ranges, travels in it, too.
+    // The first exchange, of exponents or of ranges, also travels in i32.
     case WireFormat::fixed32:
     case WireFormat::digits: return FormatSet::of(core::WireFormat::i32);
     default: return {};
   }
 }
 
-// A site of another rack, which this rank does not know, may lack formats that the known ones have.
+// This rank does not know the sites of other racks, and those may lack formats that the known sites
+// have.
 Result<void> check_formats(const JoinOptions& options, std::span<const HostTerms> hosts,
                            const SiteTable& table) {
   const core::FormatSet asked = formats_asked(options.wire);
-  std::vector<control::SiteOfJob> sites;
+  std::vector<join::SiteOfJob> sites;
   for (const HostTerms& host : hosts) {
-    for (const control::SiteAddress& site : host.terms->sites) {
+    for (const join::SiteAddress& site : host.terms->sites) {
       sites.push_back({"the site at " + table.names[sites.size()], site.record, 1});
     }
   }
-  const control::Answer<control::JobUse> use = control::job_use(options.job, sites, asked);
+  const join::Answer<join::JobUse> use = join::job_use(options.job, sites, asked);
   if (!use) return tl::unexpected(unsupported(use.error().message));
   core::FormatSet lacking = asked - table.plan.formats;
   const core::FormatSet native = core::FormatSet::of(core::WireFormat::native);
@@ -116,7 +118,7 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
                                       " sites together; a job has 1 to 64"));
   }
   for (const HostTerms& host : hosts) {
-    const control::JobTerms& terms = *host.terms;
+    const join::JobTerms& terms = *host.terms;
     table.first_sites.push_back(static_cast<std::uint8_t>(plan.trees.size()));
     plan.datagram_bytes_max = std::min(plan.datagram_bytes_max, terms.datagram_bytes_max);
     plan.elements_max = std::min(plan.elements_max, terms.elements_max);
@@ -148,9 +150,9 @@ Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTe
 void settle(std::span<const HostTerms> hosts, SiteTable& table) {
   std::size_t site = 0;
   for (const HostTerms& host : hosts) {
-    for (const control::SiteAddress& each : host.terms->sites) {
+    for (const join::SiteAddress& each : host.terms->sites) {
       plan::Tree& tree = table.plan.trees[site];
-      tree.aggregators = control::tree_of(*host.terms, each).aggregators;
+      tree.aggregators = join::tree_of(*host.terms, each).aggregators;
       if (table.own == site) tree.aggregators.front().rank = table.rank;
       ++site;
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terms of all control planes of a job, as one rank's table: the job's plan, and the address of
-// each site. Pure. Takes any terms that a control plane's answers can become
-// (control/client/job_answers.h), also terms that contradict each other.
+// Makes one rank's table from the terms of all join servers of a job: the job's plan, and the
+// address of each site. Pure functions. They take any terms that answers of join servers can
+// contain (join/client/job_answers.h), even terms that contradict each other.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,29 @@
 #include <infold/join_options.h>
 #include <infold/result.h>
 
-#include "control/registrar.h"
 #include "io/address/socket_address.h"
+#include "join/registrar.h"
 #include "plan/plan.h"
 
 namespace infold::rank {
 
-// One control plane's terms. Borrows.
+// One join server's terms, borrowed.
 struct HostTerms {
-  const control::JobTerms* terms = nullptr;
-  io::SocketAddress host;  // whose sites have ports alone
+  const join::JobTerms* terms = nullptr;
+  io::SocketAddress host;  // completes site addresses that are only ports
 };
 
 struct SiteTable {
   plan::Plan plan;
-  std::uint16_t rank = 0;  // whose table it is
+  std::uint16_t rank = 0;  // the rank that this table is for
   std::vector<io::SocketAddress> addresses;
   std::vector<std::string> names;         // for errors
-  std::vector<std::uint8_t> first_sites;  // of each host
+  std::vector<std::uint8_t> first_sites;  // of each join server
   std::optional<std::uint8_t> own;        // the site that this rank brings
 };
 
-// `datagram_bytes_max` and slots: this rank's limits. `own_site`: as in the first host's hello.
+// `datagram_bytes_max` and the slots are this rank's limits. `own_site` is the same as in the hello
+// to the first host.
 struct SiteTableInput {
   const JoinOptions& options;
   std::uint32_t datagram_bytes_max = 0;
@@ -46,7 +47,8 @@ struct SiteTableInput {
 
 Result<SiteTable> find_sites(const SiteTableInput& input, std::span<const HostTerms> hosts);
 
-// Once groups are settled, and the same at all hosts: puts the aggregators below each site.
+// Puts the aggregators below each site. Requires: the groups are settled, and the same at all
+// hosts.
 void settle(std::span<const HostTerms> hosts, SiteTable& table);
 
 }  // namespace infold::rank

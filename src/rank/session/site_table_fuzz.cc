@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any answers of one or two control planes, in any order, through all that a rank makes of them
-// before it opens sockets: terms, a table of sites, a place at each, and the machines themselves.
-// Each of the two takes every second message; a message is a length and its bytes.
+// Feeds arbitrary answers of one or two join servers, in any order, through everything that a rank
+// makes of them before it opens sockets: terms, a table of sites, a position at each, and the state
+// machines. The two join servers take messages by turns; a message is a length and its bytes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/check.h"
-#include "control/client/answer_reader.h"
-#include "control/job_plan.h"
 #include "core/aggregator/aggregator.h"
 #include "core/worker/worker.h"
+#include "join/client/answer_reader.h"
+#include "join/job_plan.h"
 #include "rank/session/site_table.h"
 
 namespace {
@@ -22,25 +22,25 @@ namespace {
 using namespace infold;
 
 struct Host {
-  control::AnswerReader reader;
-  std::optional<control::JobTerms> terms;
+  join::AnswerReader reader;
+  std::optional<join::JobTerms> terms;
   bool is_running = false;
 
   void read(const v1::JoinReply& reply) {
-    const std::optional<control::Heard> heard = reader.read(reply);
+    const std::optional<join::Heard> heard = reader.read(reply);
     if (!heard) return;
-    if (const auto* const told = std::get_if<control::JobTerms>(&*heard)) {
+    if (const auto* const told = std::get_if<join::JobTerms>(&*heard)) {
       terms = *told;
       reader.note_ready(true);
-    } else if (const auto* const go = std::get_if<control::Go>(&*heard)) {
+    } else if (const auto* const go = std::get_if<join::Go>(&*heard)) {
       terms->groups = go->groups;
       is_running = true;
     }
   }
 };
 
-// As JobSession uses terms that all hosts have settled.
-void take_part(const JoinOptions& options, const control::Hello& hello,
+// Uses the terms as JobSession does once all hosts have settled them.
+void take_part(const JoinOptions& options, const join::Hello& hello,
                std::span<const rank::HostTerms> hosts) {
   rank::SiteTableInput input = {options, hello.datagram_bytes_max, 64, 448, {}};
   if (hello.site) input.own_site = *io::SocketAddress::parse_number(hello.site->address, "own");
@@ -55,17 +55,17 @@ void take_part(const JoinOptions& options, const control::Hello& hello,
     }
   }
   if (!table->own) return;
-  control::JobTerms flat = *hosts.front().terms;
+  join::JobTerms flat = *hosts.front().terms;
   flat.groups.clear();
   flat.racks.clear();
-  const core::Aggregator aggregator(control::aggregator_options(flat));
+  const core::Aggregator aggregator(join::aggregator_options(flat));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  control::Hello hello;
+  join::Hello hello;
   hello.job = "job";
   hello.world = data[0] % 8 + 1U;
   hello.rank = data[1] % hello.world;
@@ -78,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.world = static_cast<int>(hello.world);
   options.sites = Sites::switches;
   if ((data[0] & 0x40) != 0) {
-    hello.site = control::SiteAddress{"127.0.0.1:9000", 1, true};
+    hello.site = join::SiteAddress{"127.0.0.1:9000", 1, true};
     options.sites = has_two ? Sites::mixed : Sites::workers;
   }
   std::vector<Host> hosts(has_two ? 2 : 1, Host{{hello, "the host"}, {}, false});

@@ -9,14 +9,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two control planes' answers to rank 1 of 4.
+// The answers of two join servers to rank 1 of 4.
 class SiteTables : public ::testing::Test {
  protected:
   SiteTables() {
     options_.sites = Sites::switches;
     options_.rank = 1;
     options_.world = 4;
-    for (control::JobTerms* const terms : {&first_, &second_}) {
+    for (join::JobTerms* const terms : {&first_, &second_}) {
       terms->job = 5;
       terms->world = 4;
       terms->datagram_bytes_max = 1472;
@@ -30,7 +30,7 @@ class SiteTables : public ::testing::Test {
   Result<SiteTable> table() { return find_sites(input_, hosts_); }
 
   JoinOptions options_;
-  control::JobTerms first_, second_;
+  join::JobTerms first_, second_;
   SiteTableInput input_ = {options_, 1472, 64, 448, {}};
   const io::SocketAddress host_ = *io::SocketAddress::parse_number("10.0.0.1:7000", "test");
   std::vector<HostTerms> hosts_ = {{&first_, host_}, {&second_, host_}};
@@ -46,7 +46,7 @@ TEST_F(SiteTables, SitesComeInTheirHostsOrderAndLimitsAreTheLeast) {
   EXPECT_EQ(found->first_sites, (std::vector<std::uint8_t>{0, 1}));
 }
 
-// All calls would be refused that leave the format open.
+// Without this format, every call that leaves the format open would be refused.
 TEST_F(SiteTables, AFormatThatASiteLacksIsRefusedByName) {
   options_.job = "job";
   second_.sites.front().record.formats =
@@ -61,7 +61,7 @@ TEST_F(SiteTables, AFormatThatASiteLacksIsRefusedByName) {
               HasSubstr("the site at 10.0.0.2:7701 does not sum bfp8, which the job asks for"));
 }
 
-// As they are summed in racks or at a parent, whose records ranks elsewhere do not hear.
+// Racks and parents sum as well, and ranks elsewhere do not get their records.
 TEST_F(SiteTables, AFormatThatIsLackingElsewhereIsRefused) {
   options_.wire = WireFormat::fixed32;
   first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i32);
@@ -69,14 +69,14 @@ TEST_F(SiteTables, AFormatThatIsLackingElsewhereIsRefused) {
               HasSubstr("a switch between this rank and the others does not sum i32"));
 }
 
-// Exponents travel in i32, too.
+// Exponents also travel in i32.
 TEST_F(SiteTables, NarrowIntegersAreNotNeededForExponents) {
   options_.wire = WireFormat::fixed32;
   first_.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::i16);
   EXPECT_TRUE(table().has_value());
 }
 
-// A switch that has native in all jobs, and one that has some types of it in jobs without trees.
+// One switch sums native in all jobs; the other sums some native types, in jobs without trees.
 TEST_F(SiteTables, NativeTypesAreThoseOfAllSitesAndOfNoTree) {
   options_.wire = WireFormat::native;
   const core::FormatSet others =
@@ -111,7 +111,7 @@ TEST_F(SiteTables, ZerosAreLeftOutWhereASiteTakesThat) {
   EXPECT_FALSE(table()->plan.trees[1].aggregators[0].takes_sparse);
 }
 
-// Each alone is a job; a worker with slots of neither kind was a CHECK.
+// Each answer alone makes a valid job, but together they leave no slots of either kind.
 TEST_F(SiteTables, SlotsOfNoKindInCommonAreRefused) {
   first_.bulk_slots = 0;
   second_.small_slots = 0;
@@ -126,7 +126,7 @@ TEST_F(SiteTables, MoreSitesThanAJobHasAreRefused) {
   EXPECT_THAT(table().error().message, HasSubstr("have 65 sites together; a job has 1 to 64"));
 }
 
-// A rank serves its own site itself; at another host's it is a stranger's address.
+// A rank serves its own site itself. At another host, the same address is a stranger's.
 TEST_F(SiteTables, ARanksOwnSiteIsOneOfItsFirstHost) {
   input_.own_site = *io::SocketAddress::parse_number("10.0.0.9:9", "test");
   second_.sites.push_back({"10.0.0.9:9", 1, true});

@@ -18,7 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<const char*, 4> kRows = {"steps", "compute", "collectives", "other"};
-// Rows of one kind. A viewer shows no more with sense; further nodes share the last one.
+// The number of rows of one kind. More would be unreadable in a viewer, so further nodes share the
+// last row.
 constexpr std::size_t kLanesMax = 100;
 
 std::size_t row_of(const Node& node) {
@@ -27,7 +28,7 @@ std::size_t row_of(const Node& node) {
   return node.type == NodeType::collective ? 2 : 3;
 }
 
-// Gives each node of a kind the first row that is free at its begin.
+// Gives each node of a kind the first row that is free when the node begins.
 class Lanes {
  public:
   std::size_t take(const Node& node) {
@@ -144,7 +145,7 @@ class Events {
 
   const std::uint64_t origin_us_;
   std::uint64_t process_ = 0;
-  std::vector<std::size_t> threads_;  // of the nodes of the trace that is added
+  std::vector<std::size_t> threads_;  // the rows of the current trace's nodes
   Json events_ = Json::array();
   std::uint64_t arrows_ = 0;
 };

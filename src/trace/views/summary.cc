@@ -44,7 +44,7 @@ void measure_span(const Trace& trace, Summary& summary) {
   summary.span_us = last - first;
 }
 
-// The longest chain that ends with a node: its time, and the collectives' part of that.
+// The longest chain that ends with a node: its time, and the part of that time in collectives.
 struct Chain {
   std::uint64_t us = 0;
   std::uint64_t collective_us = 0;

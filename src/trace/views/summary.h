@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trace says of its run in numbers: time of compute, collectives by kind and bytes, steps
-// and the critical path.
+// Sums up a trace's run in numbers: compute time, collectives by kind and bytes, steps and the
+// critical path.
 #pragma once
 
 #include <cstddef>
@@ -43,16 +43,16 @@ struct Summary {
   std::vector<CollectiveRow> collectives;  // by kind, then by group
   std::vector<StepTime> steps;
   std::uint64_t span_us = 0;  // from the first begin to the last end
-  // The longest chain of dependencies, by the nodes' durations; and the collectives' part of it.
+  // The duration of the longest chain of dependencies, and the part of it in collectives.
   std::uint64_t critical_us = 0;
   std::uint64_t critical_collective_us = 0;
 };
 
-// A trace with faults has numbers, too. Dependencies on nodes that are not there do not count, and
-// the critical path leaves out nodes behind a cycle.
+// Works for a trace with faults as well. It ignores dependencies on nodes that do not exist, and
+// the critical path leaves out nodes that depend on a cycle.
 Summary summary_of(const Trace& trace);
 
-// The duration of a node that takes time. Nodes of metadata take none.
+// Returns the duration of a node, or 0 for a metadata node, which takes no time.
 std::uint64_t weight_of(const Node& node);
 
 }  // namespace infold::trace

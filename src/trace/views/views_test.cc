@@ -37,7 +37,7 @@ TEST(Summary, CountsTimesAndBytes) {
   EXPECT_EQ(summary.collectives, (std::vector<CollectiveRow>{{"all_reduce", "0", 2, 12288, 130}}));
   EXPECT_EQ(summary.steps, (std::vector<StepTime>{{3, 150}}));
   EXPECT_EQ(summary.span_us, 160U);
-  // 50 of compute, 30 of compute, 60 of the second sum, 10 of compute.
+  // The path is 50 of compute, 30 of compute, 60 of the second sum and 10 of compute.
   EXPECT_EQ(summary.critical_us, 150U);
   EXPECT_EQ(summary.critical_collective_us, 60U);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors' words to the pipeline's types. Vectors name missing ranks by ranges, and the pipeline by
-// bits. A worker reads both, so one is written as the other here.
+// Translates the vectors' words to the pipeline's types. Vectors name missing ranks by ranges, and
+// the pipeline names them by bits. A worker reads both forms, so this file writes the bits as
+// ranges.
 #include "tests/conformance/planes/adder_plane.h"
 
 #include "tests/conformance/planes/software_plane.h"

@@ -22,7 +22,7 @@ class AdderPlane final : public Plane {
   std::optional<std::string> drop_reason() override;
 
   core::Verdict verdict() const { return verdict_; }
-  // What the last datagram made the pipeline send, as it was.
+  // The packets that the last datagram made the pipeline send, unchanged.
   const std::vector<Outgoing>& sent() const { return sent_; }
 
  private:

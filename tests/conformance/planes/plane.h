@@ -44,7 +44,8 @@ class Plane {
  public:
   virtual ~Plane() = default;
 
-  // Starts the job afresh. Returns why this plane cannot run such a job, empty if it can.
+  // Starts the job afresh. Returns why this plane cannot run such a job, or an empty text if it
+  // can.
   virtual std::string configure(const PlaneJob& job) = 0;
   // Whether a packet comes from the address of the workers' connections, from the parent's, or from
   // neither.
@@ -53,10 +54,10 @@ class Plane {
   virtual void inject(std::span<const std::byte> datagram, From from = From::worker,
                       std::uint16_t port = 1) = 0;
   // The packets that the last datagram made it send, in any order. A multicast may be one packet or
-  // many. It is many if the job has ports.
+  // one for each worker; if the job has ports, it is one for each worker.
   virtual std::vector<Outgoing> collect() = 0;
-  // The reason for which the last datagram was dropped, in the words of the specification. "" if it
-  // was not dropped; nothing if the plane does not say.
+  // Why the last datagram was dropped, in the words of the specification. It is "" if the datagram
+  // was not dropped, and nothing if the plane does not say.
   virtual std::optional<std::string> drop_reason() = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One datagram in, then a probe from every place. The probe's echo is the last packet that
-// arrives there.
+// Sends one datagram, and then a probe from every place. The probe's echo is the last
+// packet that arrives at each place.
 #include "tests/conformance/planes/site_plane.h"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ SitePlane::Place& SitePlane::place_of(From from, std::uint8_t worker, std::uint1
     if (each.from != from) return false;
     return from != From::worker || (each.worker == worker && each.port == port);
   });
-  // For a worker number that does not exist: from any of their ports.
+  // A worker number that does not exist sends from any worker's port.
   return place != places_.end() ? *place : places_.front();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The aggregator behind a socket as a plane, for jobs whose vectors name ports. Packets travel over
-// loopback. Each worker has two ports. A packet that arrives at none of them has port 0.
+// loopback. Each worker has two ports. A packet that arrives at neither of them has port 0.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace infold::conformance {
 
 class SitePlane final : public Plane {
  public:
-  // Null: the scalar loops.
+  // If the pointer is null, the scalar loops add.
   explicit SitePlane(const core::Arithmetic* arithmetic);
 
   std::string configure(const PlaneJob& job) override;

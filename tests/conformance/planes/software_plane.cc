@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vectors' words to the aggregator's types.
+// Translates the vectors' words to the aggregator's types.
 #include "tests/conformance/planes/software_plane.h"
 
 namespace infold::conformance {
@@ -51,7 +51,7 @@ std::vector<Outgoing> SoftwarePlane::collect() {
   if (site_) return site_->collect();
   std::vector<Outgoing> all;
   while (const auto sent = aggregator_->poll_transmit()) {
-    // One by one if one of them gets another packet.
+    // The workers get their packets one by one if one of them gets a different packet.
     const std::size_t receivers = sent->brief_for ? workers_ : 1;
     for (std::size_t i = 0; i < receivers; ++i) {
       Outgoing out;

@@ -11,12 +11,12 @@
 
 namespace infold::conformance {
 
-// With the scalar loops.
+// The options select the scalar loops.
 core::AggregatorOptions aggregator_options(const PlaneJob& job);
 
 class SoftwarePlane final : public Plane {
  public:
-  // Null: the scalar loops.
+  // If the pointer is null, the scalar loops add.
   explicit SoftwarePlane(const core::Arithmetic* arithmetic) : arithmetic_(arithmetic) {}
 
   std::string configure(const PlaneJob& job) override;
@@ -29,7 +29,7 @@ class SoftwarePlane final : public Plane {
   const core::Arithmetic* arithmetic_;
   std::optional<core::Aggregator> aggregator_;
   std::size_t workers_ = 0;
-  std::optional<SitePlane> site_;  // in place of it
+  std::optional<SitePlane> site_;  // in place of `aggregator_` if the job has ports
   core::Verdict verdict_ = core::Verdict::contributed;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that vectors cannot express: other traffic, which must cross untouched, and frames to the
-// switch with wrong lengths or checksums. Also the options that the loader takes and refuses.
+// Tests frames that vectors cannot express: other traffic, which must cross untouched, and frames
+// to the switch with wrong lengths or checksums. Also tests which options the loader takes and
+// refuses.
 #ifdef INFOLD_XDP
 
 #include <cstring>
@@ -9,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "planes/xdp/program/frame.h"
 #include "tests/conformance/planes/xdp_plane.h"
-#include "xdp/program/frame.h"
 
 namespace infold::conformance {
 namespace {
@@ -68,7 +69,7 @@ class XdpFrames : public testing::Test {
   XdpPlane* plane_ = nullptr;
 };
 
-// Also if its length equals that of a whole chunk.
+// This holds even if its length equals that of a whole chunk.
 TEST_F(XdpFrames, WhatLeavesOutZerosIsMalformed) {
   core::Header header;
   header.flags = INFOLD_FLAG_SPARSE;
@@ -199,7 +200,8 @@ TEST_F(XdpFrames, PacketsAndTheirBytesAreCounted) {
   EXPECT_EQ(after.sent_bytes - before.sent_bytes, 100U + INFOLD_HEADER_BYTES + 4);
 }
 
-// If a sender leaves the checksum to a card, the field has the sum of the pseudo-header alone.
+// If a sender leaves the checksum to its network card, the field has only the sum of the
+// pseudo-header.
 TEST_F(XdpFrames, AChecksumThatNobodyHasAddedUpIsNamed) {
   for (const bool ipv6 : {false, true}) {
     plane_->use_ipv6(ipv6);
@@ -264,7 +266,7 @@ TEST_F(XdpFrames, TheHostEndsAJobUnlessAPacketHas) {
   core::Packet packet;
   ASSERT_EQ(core::parse(told[0].datagram, packet), core::Malformed::none);
   EXPECT_EQ(packet.header.kind, core::Kind::aborted);
-  EXPECT_EQ(packet.header.flags, 0);  // a root knows
+  EXPECT_EQ(packet.header.flags, 0);  // a root never sets PARTIAL
   EXPECT_EQ(std::memcmp(packet.body.data(), &*first, sizeof(*first)), 0);
 }
 
@@ -299,7 +301,8 @@ TEST_F(XdpFrames, WorkersArePlacedWhereTheyWereHeard) {
   }
 }
 
-// a packet that fails a check changes no worker's port, the end of a job included.
+// a packet that fails a check does not change any worker's port, even if it would end the
+// job.
 TEST_F(XdpFrames, APacketThatIsDroppedMovesNobody) {
   core::Header header;
   header.kind = core::Kind::abort;
@@ -316,7 +319,7 @@ TEST_F(XdpFrames, APacketThatIsDroppedMovesNobody) {
   }
 }
 
-// Also for a job that comes after another in the same place of the program's table.
+// This holds as well for a job that takes another job's place in the program's table.
 TEST_F(XdpFrames, PacketsAreCountedByJob) {
   xdp::Program& program = plane_->program();
   const std::vector<std::byte> foreign = query_of(100);
@@ -362,7 +365,7 @@ TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   job.slot_count = 1;
   const std::size_t jobs_max = xdp::ProgramOptions().jobs_max;
   for (job.job = 100; job.job < 100 + jobs_max - 1; ++job.job) {
-    EXPECT_TRUE(program.add_job(job).has_value()) << job.job;  // beside the test's own
+    EXPECT_TRUE(program.add_job(job).has_value()) << job.job;  // beside the test's own job
   }
   added = program.add_job(job);
   ASSERT_FALSE(added.has_value());
@@ -375,8 +378,8 @@ TEST_F(XdpFrames, LimitsAreToldWhenAJobIsAdded) {
   EXPECT_EQ(added.error().code, base::Code::out_of_range);
 }
 
-// The verifier sees sizes as constants, so it may refuse one size alone. The largest is that of
-// XdpPlane.
+// The verifier sees sizes as constants, so it may refuse a single size. XdpPlane loads the largest
+// size.
 TEST(XdpProgram, LoadsForEverySize) {
   std::string why_not;
   if (XdpPlane::shared(&why_not) == nullptr) {

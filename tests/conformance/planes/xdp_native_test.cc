@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which jobs sum native elements in the kernel, and what memory they take. The sums themselves are
-// compared in tests/replay/floats.cc.
+// Tests which jobs sum native elements in the kernel, and how much memory they take.
+// tests/replay/floats.cc compares the sums themselves.
 #ifdef INFOLD_XDP
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class XdpNative : public ::testing::Test {
     return options;
   }
 
-  // What the program counts for a contribution of so many elements.
+  // Returns what the program counts for a contribution of this many elements.
   std::string counted(core::DataType type, std::uint16_t elements) {
     const core::ElementLayout layout = {core::WireFormat::native, type};
     core::Header header;

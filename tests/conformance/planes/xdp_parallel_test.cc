@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two processors run the program at once, as with two receive queues. One of them completes each
-// chunk. Its sum has both contributions once, and no answer mixes two chunks.
+// Two processors run the program at the same time, as with two receive queues. Exactly one of them
+// completes each chunk, its sum has each contribution once, and no answer mixes two chunks.
 #ifdef INFOLD_XDP
 
 #include <atomic>
@@ -12,14 +12,18 @@
 
 #include <gtest/gtest.h>
 
+#include "planes/xdp/program/frame.h"
 #include "tests/conformance/planes/xdp_plane.h"
-#include "xdp/program/frame.h"
 
 namespace infold::conformance {
 namespace {
 
 constexpr std::uint16_t kSlots = 2;
+#ifdef INFOLD_SANITIZED  // The races are in the kernel, which no sanitizer sees.
+constexpr std::uint32_t kRounds = 300;
+#else
 constexpr std::uint32_t kRounds = 3000;
+#endif
 constexpr std::uint32_t kElements = 352;
 constexpr std::uint8_t kThreads = 2;
 
@@ -28,7 +32,7 @@ struct Wire {
   std::uint8_t format;
 };
 
-// Rank `rank`'s contribution to a chunk: one number, so that a lost or doubled addition shows.
+// Returns the rank's contribution to a chunk: one number, so that a lost or doubled addition shows.
 std::int32_t value_of(std::uint8_t rank, std::uint16_t slot, std::uint32_t round) {
   return static_cast<std::int32_t>((round * 7 + slot + 1) << (rank * 14) & 0xfffffff);
 }
@@ -47,7 +51,8 @@ core::Header header_of(const Wire& wire, core::Kind kind, std::uint8_t rank, std
   return header;
 }
 
-// A packet to the sender is a whole frame. A packet to all does not have its headers yet.
+// Returns the answer's datagram. An answer to the sender is a whole frame. An answer to all does
+// not have its headers yet.
 std::optional<std::vector<std::byte>> answer_in(const xdp::TestRun& run) {
   constexpr std::uint32_t kDrop = 1;  // enum xdp_action
   constexpr std::uint32_t kPass = 2;
@@ -118,7 +123,7 @@ class Rank {
       return;
     }
     std::int32_t expected = 0;
-    float rounded = 0;  // once: there are two ranks
+    float rounded = 0;  // only once, because there are two ranks
     for (std::uint8_t rank = 0; rank < kThreads; ++rank) {
       expected += value_of(rank, slot, round);
       rounded += static_cast<float>(value_of(rank, slot, round));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames in, actions and notes out.
+// Puts frames into the program, and reads its actions and notes.
 #include "tests/conformance/planes/xdp_plane.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/check.h"
+#include "planes/xdp/program/frame.h"
 #include "tests/conformance/planes/software_plane.h"
-#include "xdp/program/frame.h"
 
 namespace infold::conformance {
 namespace {
@@ -43,7 +43,7 @@ std::size_t datagram_at(std::span<const std::byte> frame) {
   return frame[12] == std::byte{0x86} ? 14 + 40 + 8 : 14 + 20 + 8;
 }
 
-// The sender, by the header.
+// Returns the sender's number, which the header has.
 std::uint8_t worker_in(std::span<const std::byte> frame) {
   const std::size_t at = datagram_at(frame) + offsetof(infold_header, worker);
   return std::to_integer<std::uint8_t>(frame[at]);
@@ -71,7 +71,7 @@ std::unique_ptr<XdpPlane> XdpPlane::load(bool grows, std::string& why_not) {
   auto program = xdp::Program::load(options);
   if (program) return std::make_unique<XdpPlane>(std::move(*program));
   why_not = program.error().detail;
-  // If the verifier refuses our program, that is our bug. The machine lacks nothing.
+  // If the verifier refuses our program, that is our bug and not a lack of the machine.
   if (log.find("BEGIN PROG LOAD LOG") != std::string::npos) {
     const std::size_t shown = std::min<std::size_t>(log.size(), 4000);
     why_not = "refused: " + log.substr(log.size() - shown);
@@ -148,7 +148,7 @@ void XdpPlane::inject_frame(std::span<const std::byte> frame) {
   after_ = program_.counters();
   CHECK_THAT(run->action, !=, kAborted);  // a failed tail call, or an impossible bound
   if (run->action == kDrop) return;
-  // An aggregator's host answers these. Here the program is both.
+  // Vectors are about an aggregator whose host answers probes. Here the program is both.
   if (verdict() == "answered_probe") return;
   if (run->action != kPass || run->note.to == INFOLD_XDP_TO_SENDER) {
     send(Outgoing::To::worker, worker_in(frame), run->frame);
@@ -176,7 +176,7 @@ void XdpPlane::take(std::span<const std::byte> frame, const infold_xdp_note& not
     send(Outgoing::To::worker, note.worker, filled(note.worker));
   }
   const bool is_to_all = (note.to & INFOLD_XDP_TO_ALL) != 0;
-  // One by one where one of them may get another packet.
+  // The workers get their packets one by one if one of them may get a different packet.
   const core::AggregatorOptions& job = job_of(frame);
   for (std::size_t worker = 0; worker < job.workers.size(); ++worker) {
     if (!is_to_all || !job.brief_results || !places.empty()) break;
@@ -220,7 +220,7 @@ void XdpPlane::send(Outgoing::To to, std::uint8_t worker, std::span<const std::b
   out.datagram = datagram_of(frame);
 }
 
-// The port of its worker that the frame goes to; 0 for no port of it.
+// Returns which port of the worker the frame goes to, or 0 if it goes to none of them.
 std::uint16_t XdpPlane::port_in(std::span<const std::byte> frame, std::uint8_t worker) const {
   if (!job_with_ports_) return 1;
   const std::size_t at = datagram_at(frame) - 6;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// R-007 in the packet program, in both IP families: which worker's packets it takes from which
-// address, and what it tells the host of the others.
+// Tests R-007 in the packet program, in both IP families: from which address it takes each worker's
+// packets, and what it tells the host about all others.
 #ifdef INFOLD_XDP
 
 #include <gtest/gtest.h>
 
+#include "planes/xdp/program/frame.h"
 #include "tests/conformance/planes/xdp_plane.h"
-#include "xdp/program/frame.h"
 
 namespace infold::conformance {
 namespace {

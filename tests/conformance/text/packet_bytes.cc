@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields to bytes, by spec/protocol.md sections 2 and 3.
+// Writes fields as bytes, as spec/protocol.md says in sections 2 and 3.
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ void put_signature(Bytes& out, Bytes signature) {
   out.insert(out.end(), signature.begin(), signature.end());
 }
 
-// Lists of the wrong length are written as they are.
+// Writes the body of R-042. Lists of the wrong length are written as they are.
 void put_exact(Bytes& out, const PacketText& packet) {
   put_big(out, static_cast<std::uint64_t>(packet.part), 1);
   put_big(out, static_cast<std::uint64_t>(packet.parts), 1);
@@ -109,7 +109,7 @@ std::int64_t block_elements(const Signature& signature) {
   return signature.dtype == INFOLD_DTYPE_F64 ? 64 : 32;
 }
 
-// Lists of the wrong length are written as far as they go.
+// Writes the body of R-018. Lists of the wrong length are written as far as they go.
 void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
   const std::int64_t size = block_elements(packet.signature);
@@ -131,7 +131,8 @@ void put_blocks(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   }
 }
 
-// The same. If `has` and `quarters` of a chunk differ in length, the shorter counts.
+// Writes the body of R-019 in the same way. If `has` and `quarters` of a chunk differ in length,
+// the shorter counts.
 void put_quarters(Bytes& out, const PacketText& packet, std::int64_t blocks) {
   const std::int64_t elements = element_count(packet);
   const std::int64_t quarter = block_elements(packet.signature) / 4;
@@ -178,7 +179,7 @@ void put_sparse(Bytes& out, const PacketText& packet) {
   }
 }
 
-// Ranks without a bit are left out.
+// Writes the bits of R-065. Ranks without a bit are left out.
 void put_missing_bits(Bytes& out, const PacketText& packet) {
   Bytes bits(static_cast<std::size_t>(packet.missing_bytes));
   for (const Ranks& range : packet.missing) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes to words, for readers of a failure.
+// Describes bytes in words, for people who read a failure.
 #include <cstdio>
 
 #include "tests/conformance/text/packet_text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields of a packet from the words of a vector.
+// Reads the fields of a packet from the words of a vector.
 #include "tests/conformance/text/packet_text.h"
 
 #include "tests/conformance/text/tensor_text.h"
@@ -110,7 +110,7 @@ bool read_body_field(Cursor& cursor, const std::string& word, PacketText& packet
   return true;
 }
 
-// Lists of a packet whose kind and type may come behind them.
+// Lists that are kept as words, because the packet's kind and type may follow them.
 struct Lists {
   std::vector<std::string> elements;
   std::vector<std::string> second;
@@ -137,7 +137,8 @@ bool read_list(Cursor& cursor, PacketText& packet, Lists& lists) {
   return true;
 }
 
-// Integers as they are. In native the bits of floats of the tensor's type, or of binary64.
+// Returns integers as they are, and in native the bits of floats of the tensor's type or of
+// binary64.
 std::vector<std::int64_t> numbers_of(const Step& step, const PacketText& packet,
                                      const std::vector<std::string>& words) {
   const bool is_native = packet.signature.format == INFOLD_FORMAT_NATIVE;

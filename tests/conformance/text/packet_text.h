@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packets as text and back, for vectors. This is an encoder of its own, written from
-// spec/protocol.md and wire/infold_wire.h alone. With the core's encoder, an error in the core
+// Converts packets in vectors from text to bytes and back. This encoder is written only from
+// spec/protocol.md and wire/infold_wire.h, because with the core's encoder an error in the core
 // would not show.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace infold::conformance {
 struct Ranks {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  bool is_range = false;  // written with a dash, also for one rank
+  bool is_range = false;  // written with a dash, even for one rank
 };
 
 // The four header fields that all packets of a chunk share.
@@ -40,7 +40,7 @@ struct PacketText {
   unsigned version = INFOLD_VERSION;
   unsigned flags = 0;
   std::int64_t worker = 0;
-  std::int64_t port = 1;  // for a packet in: which of its worker's ports
+  std::int64_t port = 1;  // the port of its worker, for an injected packet
   std::int64_t job = 0;
   std::int64_t epoch = 0;
   std::int64_t slot = 0;
@@ -59,15 +59,15 @@ struct PacketText {
   // Four bits for the quarters of each of these blocks, if the packet leaves out quarters. The
   // lists of elements then have only the quarters with a bit.
   std::vector<std::vector<std::int64_t>> quarters;
-  // Of a partial sum of native: doubles of part 0 are in `elements`, all as bits.
+  // For a partial sum of native. The doubles of part 0 are in `elements`, and all doubles are bits.
   std::int64_t part = 0;
   std::int64_t parts = 1;
   std::vector<std::int64_t> second;     // second doubles
-  std::vector<std::int64_t> second_at;  // their elements, unless of f64
+  std::vector<std::int64_t> second_at;  // their elements, unless the type is f64
   std::int64_t first_row = 0;
   std::vector<std::vector<std::int64_t>> rows;
   std::vector<Ranks> missing;
-  std::int64_t missing_bytes = 0;  // as a set of bits
+  std::int64_t missing_bytes = 0;  // of the set of bits
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;
   std::int64_t other = 0;
@@ -91,12 +91,12 @@ std::vector<std::byte> to_bytes(const PacketText& packet, const std::string& whe
 using PacketListener = std::function<void(const PacketText&, const std::vector<std::byte>&)>;
 void listen_to_packets(PacketListener listener);
 
-// For failures: the fields, then all bytes in hex.
+// For failures: returns the fields, then all bytes in hex.
 std::string describe(const std::vector<std::byte>& datagram);
 std::string hex(const std::vector<std::byte>& bytes);
 
 std::vector<Ranks> take_ranks(Cursor& cursor);
-// R-015, written once more.
+// Computes the digest of R-015 a second time.
 std::uint32_t digest_of(std::int64_t rank);
 
 // Index of the word in the enumerations of the wire header, or nothing.

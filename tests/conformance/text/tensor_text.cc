@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values to bits. f16 and bf16 values must be exact in their type, so that rounding here cannot
-// hide a rounding error of the codec.
+// Converts values to bits. f16 and bf16 values must be exact in their type, so that rounding here
+// cannot hide a rounding error of the codec.
 #include "tests/conformance/text/tensor_text.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +14,7 @@
 namespace infold::conformance {
 namespace {
 
-// Bits of a float type with this many exponent and fraction bits.
+// Returns the bits of a float type with this many exponent and fraction bits.
 std::uint64_t float_bits(const Step& step, double value, int exponent_bits, int fraction_bits) {
   const std::uint64_t sign =
       std::signbit(value) ? std::uint64_t{1} << (exponent_bits + fraction_bits) : 0;

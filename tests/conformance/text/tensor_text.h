@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors in vectors: "[1 0.5 nan 0x1p-149 -0]" to the bytes a program holds, and back to words.
+// Converts tensors in vectors, such as "[1 0.5 nan 0x1p-149 -0]", to the bytes that a program
+// holds, and back to words.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace infold::conformance {
 
-// Of "2.5", "0x1p-149", "inf", "nan", "bits:0x7fc00001", or an integer.
+// Returns the bits of "2.5", "0x1p-149", "inf", "nan", "bits:0x7fc00001", or of an integer.
 std::uint64_t value_bits(const Step& step, core::DataType dtype, const std::string& text);
 std::vector<std::byte> tensor_bytes(const Step& step, core::DataType dtype,
                                     const std::vector<std::string>& values);

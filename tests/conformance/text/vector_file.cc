@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lines to cases, tokens to values.
+// Reads lines as cases, and tokens as values.
 #include "tests/conformance/text/vector_file.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace infold::conformance {
 namespace {

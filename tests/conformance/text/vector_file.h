@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads spec/vectors/*.vec into cases and steps (grammar: spec/vectors/README.md). It knows lines
-// and tokens. The runners know the meaning of a step.
+// Reads spec/vectors/*.vec into cases and steps (grammar: spec/vectors/README.md). It knows only
+// lines and tokens; the runners know the meaning of a step.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace infold::conformance {
 
-// Thrown by everything that reads vectors, with file and line; tests print it.
+// Everything that reads vectors throws this, with file and line, and tests print it.
 struct VectorError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,11 +29,11 @@ struct VectorCase {
 };
 
 std::vector<VectorCase> read_vectors(const std::string& path);
-// All of spec/vectors, in the order of the files' names. Run in the repository's root.
+// Reads all of spec/vectors, in the order of the files' names. Call it in the repository's root.
 std::vector<VectorCase> all_vectors();
 std::vector<VectorCase> parse_vectors(const std::string& name, const std::string& text);
 
-// Walks over a step's tokens. Every take_ throws when the token is not there or not so.
+// Walks over a step's tokens. Every take_ throws if the token is missing or of another kind.
 class Cursor {
  public:
   explicit Cursor(const Step& step) : step_(step) {}
@@ -45,10 +45,10 @@ class Cursor {
   bool accept(const std::string& token);
   std::string take_word();
   std::int64_t take_number();
-  // A bracketed list: numbers, `a*n` for n times a.
+  // Takes a bracketed list, in which `a*n` stands for n times a.
   std::vector<std::string> take_list();
   std::vector<std::int64_t> take_numbers();
-  // Hexadecimal bytes up to the first token that is none.
+  // Takes hexadecimal bytes up to the first token that is not such a byte.
   std::vector<std::byte> take_hex();
   [[noreturn]] void fail(const std::string& what) const;
   // For messages.

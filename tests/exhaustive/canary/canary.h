@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Proves that the search works. A canary is a program that is linked with machines that have one
-// fault. The search must find the wrong sum that follows. If it finds none, the search is broken.
+// fault. The search must find the wrong sum that follows; if it does not, the search is broken.
 #pragma once
 
 #include <cstdio>

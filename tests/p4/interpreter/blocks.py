@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statements, actions, tables and the states of a parser as functions of a pass."""
+"""Compiles statements, actions, tables and the states of a parser into functions of a pass."""
 
-from interpreter.externs import (Checksum, Counter, Digest, Hash, RegisterAction, deposit)
+from interpreter.externs import Checksum, Counter, Digest, Hash, RegisterAction, deposit
 from interpreter.ir import Broken, Unknown, each, kind_of
 
 ACCEPT, REJECT = "accept", "reject"
@@ -12,7 +12,7 @@ class Dropped(Exception):
 
 
 def name_of(node):
-    """As the controller knows it."""
+    """Returns the name by which the controller knows the node."""
     for annotation in each(node["annotations"]):
         if annotation["name"] == "name":
             return each(annotation["body"]["value"])[0]["value"].removeprefix(".")
@@ -20,7 +20,7 @@ def name_of(node):
 
 
 def matcher(node, expressions):
-    """Of one key, as a function of the key's value."""
+    """Returns the condition on one key, as a function of the key's value."""
     kind = kind_of(node)
     if kind == "DefaultExpression":
         return lambda value: True
@@ -34,7 +34,7 @@ def matcher(node, expressions):
 
 
 def matchers(node, expressions, count):
-    """Of all keys."""
+    """Returns the conditions on all keys."""
     if kind_of(node) == "DefaultExpression":
         return [matcher(node, expressions)] * count
     parts = each(node["components"]) if kind_of(node) == "ListExpression" else [node]
@@ -51,8 +51,9 @@ class Action:
         types = block.expressions.types
         for parameter in parameters:
             block.expressions.declared[parameter["name"]] = types.of(parameter["type"])
-        self.names = [(parameter["name"], types.of(parameter["type"]).width)
-                      for parameter in parameters]
+        self.names = [
+            (parameter["name"], types.of(parameter["type"]).width) for parameter in parameters
+        ]
         self.body = block.statement(node["body"])
 
     def run(self, p, values):
@@ -63,7 +64,7 @@ class Action:
 
 
 class Table:
-    """Entries of the program come first. All others have values for all keys."""
+    """A table. Entries of the program come first; all other entries have values for all keys."""
 
     def __init__(self, node, block):
         self.name, self.entries, self.fixed = name_of(node), {}, []
@@ -76,23 +77,31 @@ class Table:
                     self.keys.append(expressions.compile(key["expression"]))
                     self.kinds.append(key["matchType"]["path"]["name"])
             elif each_one["name"] == "actions":
-                self.actions = {element["expression"]["method"]["path"]["name"]
-                                for element in each(value["actionList"])}
+                self.actions = {
+                    element["expression"]["method"]["path"]["name"]
+                    for element in each(value["actionList"])
+                }
             elif each_one["name"] == "default_action":
                 self.default = self.call(value["expression"], block)
             elif each_one["name"] == "entries":
-                self.fixed = [(matchers(entry["keys"], expressions, len(self.keys)),
-                               self.call(entry["action"], block))
-                              for entry in each(value["entries"])]
+                self.fixed = [
+                    (
+                        matchers(entry["keys"], expressions, len(self.keys)),
+                        self.call(entry["action"], block),
+                    )
+                    for entry in each(value["entries"])
+                ]
             elif each_one["name"] == "size":
                 self.size = value["expression"]["value"]
             else:
                 raise Unknown(f"{each_one['name']} of a table")
         if set(self.kinds) - {"exact", "ternary"} or self.default is None:
             raise Unknown(f"the keys or the default of {self.name}")
-        self.known = {name_of(block.nodes[name]).split(".")[-1]: block.actions[name]
-                      for name in self.actions if name in block.actions
-                      and name_of(block.nodes[name]) != "NoAction"}
+        self.known = {
+            name_of(block.nodes[name]).split(".")[-1]: block.actions[name]
+            for name in self.actions
+            if name in block.actions and name_of(block.nodes[name]) != "NoAction"
+        }
 
     def call(self, node, block):
         name = node["method"]["path"]["name"]
@@ -102,7 +111,7 @@ class Table:
         return block.actions[name], values
 
     def add(self, keys, action, values=()):
-        """What the controller writes."""
+        """Adds an entry, as the controller does."""
         if self.fixed or len(keys) != len(self.keys) or set(self.kinds) != {"exact"}:
             raise Broken(f"no entry of {self.name}: {keys}")
         self.entries[tuple(keys)] = self.known[action], list(values)
@@ -117,7 +126,7 @@ class Table:
         keys = tuple(key(p) for key in self.keys)
         action, values = self.entries.get(keys) or self.default
         for wanted, found in self.fixed:
-            if all(matches(key) for matches, key in zip(wanted, keys)):
+            if all(matches(key) for matches, key in zip(wanted, keys, strict=True)):
                 action, values = found
                 break
         action.run(p, values)
@@ -130,12 +139,14 @@ class Block:
         self.name, self.expressions = node["name"], expressions
         self.nodes, self.actions, self.tables = {}, {}, {}
         self.variables = {}
-        self.parameters = [(parameter["name"], parameter["type"]["path"]["name"])
-                           for parameter in
-                           each(node["type"]["applyParams"]["parameters"])]
+        self.parameters = [
+            (parameter["name"], parameter["type"]["path"]["name"])
+            for parameter in each(node["type"]["applyParams"]["parameters"])
+        ]
         expressions.instances = dict(registers)
-        expressions.declared = {name: expressions.types.of(expressions.names[type_])
-                                for name, type_ in self.parameters}
+        expressions.declared = {
+            name: expressions.types.of(expressions.names[type_]) for name, type_ in self.parameters
+        }
         is_parser = kind_of(node) == "P4Parser"
         for local in each(node["parserLocals" if is_parser else "controlLocals"]):
             self.declare(local)
@@ -181,6 +192,7 @@ class Block:
             def run(p):
                 for part in parts:
                     part(p)
+
             return run
         if kind == "AssignmentStatement":
             target = self.expressions.target(node["left"], writable)
@@ -218,8 +230,10 @@ class Block:
         if kind_of(after) == "PathExpression":
             return parts, [], [([], after["path"]["name"])]
         keys = [self.expressions.compile(key) for key in each(after["select"]["components"])]
-        cases = [(matchers(case["keyset"], self.expressions, len(keys)),
-                  case["state"]["path"]["name"]) for case in each(after["selectCases"])]
+        cases = [
+            (matchers(case["keyset"], self.expressions, len(keys)), case["state"]["path"]["name"])
+            for case in each(after["selectCases"])
+        ]
         return parts, keys, cases
 
     def parse(self, p):
@@ -232,7 +246,7 @@ class Block:
                 part(p)
             values = [key(p) for key in keys]
             for wanted, state in cases:
-                if all(matches(value) for matches, value in zip(wanted, values)):
+                if all(matches(value) for matches, value in zip(wanted, values, strict=True)):
                     name = state
                     break
             else:

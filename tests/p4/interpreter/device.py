@@ -2,9 +2,9 @@
 """The chip around the program: the ingress, the traffic manager with its multicast groups, the
 queue of the recirculation port, and the egress.
 
-A packet passes the parser from its bytes each time. One whose bytes end within a header is dropped
-at the ingress. Metadata is zero at first if the program asks the compiler for that
-(@pa_auto_init_metadata), and anything otherwise.
+The parser reads a packet from its bytes in each pass. A packet whose bytes end within a header is
+dropped at the ingress. Metadata is zero at first if the program asks the compiler for that
+(@pa_auto_init_metadata), and may be anything otherwise.
 """
 
 import collections
@@ -40,7 +40,7 @@ class Bytes:
         end = self.at + bits // 8
         if bits % 8 or end > len(self.data):
             raise Dropped("the packet is too short")
-        return int.from_bytes(self.data[self.at:end], "big")
+        return int.from_bytes(self.data[self.at : end], "big")
 
     def lookahead(self, bits):
         return self.take(bits)
@@ -90,7 +90,8 @@ class Pass:
 
 @dataclasses.dataclass
 class Outcome:
-    """Of a packet, all its passes together."""
+    """What becomes of a packet in all its passes together."""
+
     sent: list = dataclasses.field(default_factory=list)  # port and frame
     counted: list = dataclasses.field(default_factory=list)
     notes: list = dataclasses.field(default_factory=list)
@@ -98,9 +99,11 @@ class Outcome:
 
 
 def is_register(node):
-    """The program has all registers outside of its controls."""
-    return kind_of(node) == "Declaration_Instance" and \
-        node["type"].get("baseType", {}).get("path", {}).get("name") == "Register"
+    """Whether this is a register. The program has all registers outside of its controls."""
+    return (
+        kind_of(node) == "Declaration_Instance"
+        and node["type"].get("baseType", {}).get("path", {}).get("name") == "Register"
+    )
 
 
 class Device:
@@ -112,18 +115,22 @@ class Device:
         self.names, self.groups, self.queue = names, {}, collections.deque()
         expressions = Expressions(self.types, names)
         pipe = names[each(names["main"]["arguments"])[0]["expression"]["path"]["name"]]
-        blocks = [argument["expression"]["constructedType"]["path"]["name"]
-                  for argument in each(pipe["arguments"])]
-        self.registers = {name: Register(name, node, self.types, random)
-                          for name, node in names.items() if is_register(node)}
+        blocks = [
+            argument["expression"]["constructedType"]["path"]["name"]
+            for argument in each(pipe["arguments"])
+        ]
+        self.registers = {
+            name: Register(name, node, self.types, random)
+            for name, node in names.items()
+            if is_register(node)
+        }
         self.blocks = [Block(names[name], expressions, self.registers) for name in blocks]
-        self.tables = {name: table for block in self.blocks
-                       for name, table in block.tables.items()}
+        self.tables = {name: table for block in self.blocks for name, table in block.tables.items()}
         is_zero = "pa_auto_init_metadata" in annotations
         self.draw_metadata = (lambda width: 0) if is_zero else random.getrandbits
 
     def set_group(self, group, receivers):
-        """Replica numbers and ports."""
+        """Sets a group to these replica numbers and ports."""
         self.groups[group] = receivers
 
     def fields(self, name, draw):
@@ -137,23 +144,24 @@ class Device:
         (block.parse if hasattr(block, "states") else block.body)(p)
 
     def start(self, frame, port):
-        """Gives the device a packet. It may have passes in the queue then."""
+        """Gives the device a packet, which may have passes in the queue afterwards."""
         outcome = Outcome()
         self.pass_ingress(frame, port, outcome)
         return outcome
 
     def continue_first(self):
-        """The next pass of the packet that has waited longest."""
+        """Makes the next pass of the packet that has waited longest."""
         frame, outcome = self.queue.popleft()
         self.pass_ingress(frame, RECIRCULATION_PORT, outcome)
         return outcome
 
     def values_of(self, parser, intrinsic, of_side):
-        """What all blocks of one side share: by type, as their parameters have it."""
+        """Returns what all blocks of one side share: by type, as their parameters have it."""
         _, headers, metadata, *_ = (type_ for _, type_ in parser.parameters)
         values = {name: self.fields(name, lambda width: None) for name in of_side.values()}
-        values[of_side["from_parser"]] = self.fields(of_side["from_parser"],
-                                                     self.random.getrandbits)
+        values[of_side["from_parser"]] = self.fields(
+            of_side["from_parser"], self.random.getrandbits
+        )
         values[of_side["for_deparser"]].put("drop_ctl", 0)
         values[headers] = self.fields(headers, self.random.getrandbits)
         values[metadata] = self.fields(metadata, self.draw_metadata)
@@ -161,7 +169,7 @@ class Device:
         return values
 
     def before(self, intrinsic, **fields):
-        """The bytes that the chip puts in front of a packet."""
+        """Returns the bytes that the chip puts in front of a packet."""
         header = self.fields(intrinsic, self.random.getrandbits)
         header.set_valid(True)
         for name, value in fields.items():
@@ -176,7 +184,7 @@ class Device:
             self.run(block, p, values)
         outcome.counted += p.counted
         outcome.notes += p.notes
-        rest = packet[values["packet_in"].at:]
+        rest = packet[values["packet_in"].at :]
         return values, values["packet_out"].data + rest
 
     def pass_ingress(self, frame, port, outcome):
@@ -192,7 +200,7 @@ class Device:
         self.manage(values[OF_INGRESS["for_manager"]], out, outcome)
 
     def manage(self, wishes, packet, outcome):
-        """The traffic manager. What the program has not written is not asked for."""
+        """Acts as the traffic manager. What the program has not written is not asked for."""
         asked = set(wishes.values)
         if asked - {"ucast_egress_port", "mcast_grp_a", "bypass_egress"}:
             raise Unknown(f"the traffic manager's {asked}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions as functions of a pass. Numbers are kept without sign; a comparison looks at types.
-"""
+"""Compiles expressions into functions of a pass. Numbers are kept without sign, and a comparison
+looks at types."""
 
 from interpreter.externs import extract
 from interpreter.ir import Fields, Unknown, each, kind_of
@@ -44,7 +44,8 @@ class Expressions:
         return method(node)
 
     def type_of(self, node):
-        """The compiler has not written all types, so that of a place is found by its name."""
+        """Returns a node's type. The compiler leaves out some types; a place's is found by its
+        name."""
         kind = kind_of(node)
         if kind == "PathExpression":
             return self.declared[node["path"]["name"]]
@@ -148,15 +149,16 @@ class Expressions:
             width = self.types.of(each(node["typeArguments"])[0]).width
             return lambda p: value(p).lookahead(width)
         if type_.name in PACKETS and name == "extract":
-            header, = self.arguments(node)
+            (header,) = self.arguments(node)
             return lambda p: extract(p, value(p), header(p))
         if type_.name in PACKETS and name in ("advance", "emit"):
-            argument, = self.arguments(node)
+            (argument,) = self.arguments(node)
             return lambda p: getattr(value(p), name)(argument(p))
         raise Unknown(f"method {name} of {type_.name}")
 
     def invalidate(self, node):
-        """A field of intrinsic metadata, as if nobody had written it."""
+        """Compiles the invalidation of a field of intrinsic metadata, after which nobody has
+        written it."""
         if kind_of(node) != "Member" or self.is_header(node["expr"]):
             raise Unknown("invalidation of another thing")
         owner, name = self.compile(node["expr"]), node["member"]
@@ -166,11 +168,13 @@ class Expressions:
         return [self.compile(argument["expression"]) for argument in each(node["arguments"])]
 
     def items(self, node, only_valid=False):
-        """A list of fields, as a function that returns values and widths."""
+        """Compiles a list of fields into a function that returns values and widths."""
         kind = kind_of(node)
         if kind in ("ListExpression", "StructExpression"):
-            parts = [self.items(part if kind == "ListExpression" else part["expression"],
-                                only_valid) for part in each(node["components"])]
+            parts = [
+                self.items(part if kind == "ListExpression" else part["expression"], only_valid)
+                for part in each(node["components"])
+            ]
             return lambda p: [item for part in parts for item in part(p)]
         value = self.compile(node)
         if kind == "Member" and self.is_header(node["expr"]) and only_valid:
@@ -185,7 +189,8 @@ class Expressions:
         return self.type_of(node).is_header
 
     def target(self, node, writable=None):
-        """What writes to an expression. `writable`: the only names that may be written."""
+        """Compiles what writes to an expression. `writable` has the only names that may be
+        written."""
         root = node
         while kind_of(root) == "Member":
             root = root["expr"]

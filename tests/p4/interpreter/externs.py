@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chip's externs. Each checks what the chip could not do: a register is touched once in a pass,
-has four actions at most, and each of them has one output.
+"""The chip's externs. Each refuses what the chip could not do: a register is touched once in a
+pass, has four actions at most, and each of its actions has one output.
 """
 
 from interpreter.ir import Broken, Fields, Unknown, as_bytes, each, joined, kind_of
@@ -14,16 +14,16 @@ def only(method, *known):
 
 
 class Register:
-    """Of an entry that nobody has written, anything may be read."""
+    """A register. An entry that nobody has written may read as anything."""
 
     def __init__(self, name, node, types, random):
-        size, = (argument["expression"] for argument in each(node["arguments"]))
+        (size,) = (argument["expression"] for argument in each(node["arguments"]))
         self.name, self.size, self.actions = name, size["value"], 0
         self.type = types.of(each(node["type"]["arguments"])[0])
         self.random, self.first, self.entries = random, (), {}
 
     def reset(self, *values):
-        """As at the start, or to the same in all places."""
+        """Makes all entries as they are at the start, or gives all of them these values."""
         self.first, self.entries = values, {}
 
     def read(self, index):
@@ -38,30 +38,30 @@ class Register:
         if self.type.fields is None:
             return self.first[0] if self.first else self.random.getrandbits(self.type.width)
         entry = Fields(self.type, self.random.getrandbits)
-        for name, value in zip(self.type.fields, self.first):
+        for name, value in zip(self.type.fields, self.first, strict=False):
             entry.put(name, value)
         return entry
 
 
 class RegisterAction:
     def __init__(self, node, expressions, compile_body):
-        register, = each(node["arguments"])
+        (register,) = each(node["arguments"])
         self.register = expressions.instances[register["expression"]["path"]["name"]]
         self.register.actions += 1
         if self.register.actions > ACTIONS_OF_REGISTER:
             raise Broken(f"{self.register.name} has too many actions")
-        function, = each(node["initializer"]["components"])
+        (function,) = each(node["initializer"]["components"])
         if kind_of(function) != "Function" or function["name"] != "apply":
             raise Unknown(f"{kind_of(function)} in a register's action")
         parameters = each(function["type"]["parameters"]["parameters"])
-        if [each_one["direction"] for each_one in parameters] not in (["inout"],
-                                                                      ["inout", "out"]):
+        if [each_one["direction"] for each_one in parameters] not in (["inout"], ["inout", "out"]):
             raise Broken("a register's action has one output")
         self.names = [parameter["name"] for parameter in parameters]
         outer = expressions.declared
         expressions.instances["this"] = self
-        expressions.declared = outer | {parameter["name"]: expressions.types.of(parameter["type"])
-                                        for parameter in parameters}
+        expressions.declared = outer | {
+            parameter["name"]: expressions.types.of(parameter["type"]) for parameter in parameters
+        }
         self.body = compile_body(function["body"], self.names)
         expressions.declared = outer
         del expressions.instances["this"]
@@ -71,7 +71,7 @@ class RegisterAction:
         if method == "predicate":
             low, high = expressions.arguments(node)
             return lambda p: 1 << (2 * high(p) + low(p))
-        index, = expressions.arguments(node)
+        (index,) = expressions.arguments(node)
         return lambda p: self.execute(p, index(p))
 
     def execute(self, p, index):
@@ -87,10 +87,10 @@ class RegisterAction:
 
 
 class Hash:
-    """The identity alone: fields side by side."""
+    """Knows the identity alone, which puts fields side by side."""
 
     def __init__(self, node, expressions):
-        algorithm, = expressions.arguments(node)
+        (algorithm,) = expressions.arguments(node)
         if algorithm(None) != "IDENTITY":
             raise Unknown("a hash")
         self.width = expressions.types.of(each(node["type"]["arguments"])[0]).width
@@ -104,13 +104,14 @@ class Hash:
             if width != self.width:
                 raise Broken(f"a place of {width} bits, not {self.width}")
             return number
+
         return place
 
 
 def folded(data):
     if len(data) % 2:
         raise Broken("a checksum over an odd number of bytes")
-    total = sum(int.from_bytes(data[i:i + 2], "big") for i in range(0, len(data), 2))
+    total = sum(int.from_bytes(data[i : i + 2], "big") for i in range(0, len(data), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total
@@ -123,13 +124,13 @@ def extract(p, packet, header):
 
 
 def deposit(p):
-    """At the end of a parser."""
+    """Deposits the checksums at the end of a parser."""
     for name, target in p.deposits.items():
         target(p, 0xFFFF ^ folded(p.subtracted.pop(name)))
 
 
 class Checksum:
-    """In a parser, what is deposited is zero less the fields that were subtracted, and less all
+    """In a parser, the deposited value is zero less the fields that were subtracted, and less all
     headers that are extracted later. In a deparser, invalid headers are left out.
     """
 
@@ -160,7 +161,7 @@ class Checksum:
 class Counter:
     def call(self, method, expressions, node):
         only(method, "count")
-        index, = expressions.arguments(node)
+        (index,) = expressions.arguments(node)
         return lambda p: p.counted.append(index(p))
 
 

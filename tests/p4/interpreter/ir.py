@@ -7,11 +7,11 @@ import json
 
 
 class Unknown(Exception):
-    """What this interpreter does not know."""
+    """The program has something that this interpreter does not know."""
 
 
 class Broken(Exception):
-    """What the program may not do on this chip."""
+    """The program does something that it may not do on this chip."""
 
 
 def kind_of(node):
@@ -23,7 +23,8 @@ def each(node):
 
 
 def load(path):
-    """The nodes of the program by name. A node that stands in several places is written once."""
+    """Returns the program's nodes by name, and the names of its annotations. A node that stands in
+    several places is written once."""
     root = json.loads(path.read_text(encoding="utf-8"))
     nodes, pending = {}, [root]
     while pending:
@@ -85,9 +86,9 @@ class Types:
 
 
 class Fields:
-    """A struct or a header. A field that nobody has written reads as `draw` says, and is the same
-    from then on. A write to an invalid header stays: on this chip its fields have places of their
-    own. After a change of validity, fields are unspecified.
+    """A struct or a header. A field that nobody has written reads as `draw` says, and stays the
+    same from then on. A write to an invalid header stays, because on this chip its fields have
+    places of their own. After a change of validity, fields are unspecified.
     """
 
     def __init__(self, type_, draw):
@@ -122,7 +123,7 @@ class Fields:
         return [(self.get(name), inner.width) for name, inner in self.type.fields.items()]
 
     def read(self, number):
-        """From the bits of a packet, as one number."""
+        """Reads the fields from the bits of a packet, given as one number."""
         self.valid, left = True, self.bits()
         for name, inner in self.type.fields.items():
             left -= inner.width
@@ -130,7 +131,7 @@ class Fields:
 
 
 def joined(items):
-    """Values and widths as one number, and its width."""
+    """Returns values and widths as one number, and its width."""
     number, width = 0, 0
     for value, bits in items:
         number, width = number << bits | value, width + bits

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# CMakeLists.txt of the folder that ./dev package prove makes. It compiles the PyTorch backend
-# alone, against the Python and the torch of the machine, into the package that the folder carries.
-# The rest of infold is compiled already: libinfold.so, and archives of what the backend links
-# beside it.
+# The CMakeLists.txt of the folder that ./dev package prove makes. It compiles only the PyTorch
+# backend, against the machine's own Python and torch, into the package that the folder carries. The
+# rest of infold is compiled already: libinfold.so, and archives of the other code that the backend
+# links.
 cmake_minimum_required(VERSION 3.24)
 file(READ about.json about)
 string(JSON version GET "${about}" version)
@@ -29,7 +29,7 @@ target_link_libraries(infold_io INTERFACE
   "$<LINK_GROUP:RESCAN,${archives}>" "${formatting}" Threads::Threads)
 
 add_subdirectory(python/backend)
-# The wheel has its other libraries there.
+# The wheel keeps its other libraries in this folder.
 get_property(extensions DIRECTORY python/backend PROPERTY BUILDSYSTEM_TARGETS)
 list(FILTER extensions INCLUDE REGEX "^infold_torch_")
 set_property(TARGET ${extensions} APPEND PROPERTY INSTALL_RPATH "$ORIGIN/../../infold.libs")

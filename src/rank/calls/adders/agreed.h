@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of one tensor whose exponents the ranks agree on first (fixed32): a transfer of exponent
-// codes, by maximum, and the tensor's transfer behind it. The tensor's chunks do not wait for all
-// codes, but each for its own.
+// A call of one tensor whose exponents the ranks agree on first (fixed32). One transfer finds the
+// maximum of the exponent codes; the tensor's transfer follows it. A chunk of the tensor waits only
+// for its own codes, not for all of them.
 #pragma once
 
-#include "codec/agreement.h"
+#include "encoding/agreement.h"
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/launch/whole.h"
 
@@ -23,7 +23,7 @@ class AgreedLaunch final : public Launch {
 
  private:
   WholeLaunch whole_;
-  codec::Agreement agreement_;
+  encoding::Agreement agreement_;
   core::TransferRequest codes_;  // the transfer that goes first
 };
 

@@ -6,7 +6,7 @@
 namespace infold::rank {
 
 void BlockDigits::begin(core::TransferRequest& dense, const LaunchTerms& terms) {
-  codec::Digits::Work work;
+  encoding::Digits::Work work;
   work.tensor = dense;
   work.world = static_cast<std::uint32_t>(terms.world);
   work.packet_integers = core::chunk_elements(terms.format.layout, terms.limits);

@@ -7,7 +7,7 @@
 namespace infold::rank {
 namespace {
 
-// A packet tells sizes of one tensor apart up to here.
+// A packet's shape field can tell tensor sizes apart up to this size.
 constexpr std::size_t kElementsMax = 0xFFFF'FFFF;
 
 tl::unexpected<Error> refuse_length(std::size_t elements) {
@@ -26,7 +26,7 @@ bool DigitsLaunch::has_elements(const CallRequest& request) {
                      [](const MutableTensorView& each) { return each.elements > 0; });
 }
 
-// The elements of the list, in memory that becomes their result.
+// Places the elements of the list side by side in staging memory, which becomes their result.
 core::TransferRequest DigitsLaunch::list_transfer(const CallRequest& request,
                                                   const LaunchTerms& terms) {
   core::TransferRequest transfer = blank_transfer(request, terms);
@@ -36,7 +36,7 @@ core::TransferRequest DigitsLaunch::list_transfer(const CallRequest& request,
   return transfer;
 }
 
-// The whole tensor, of which this rank wants its part.
+// A transfer of the whole tensor, of which this rank keeps only its part.
 core::TransferRequest DigitsLaunch::parts_transfer(const CallRequest& request,
                                                    const LaunchTerms& terms, std::byte* output) {
   core::TransferRequest transfer = blank_transfer(request, terms);
@@ -50,7 +50,7 @@ core::TransferRequest DigitsLaunch::parts_transfer(const CallRequest& request,
 
 Result<LaunchOutline> DigitsLaunch::begin(const CallRequest& request, const LaunchTerms& terms) {
   LaunchOutline outline;
-  codec::Digits::Work work;
+  encoding::Digits::Work work;
   work.world = static_cast<std::uint32_t>(terms.world);
   work.packet_integers = core::chunk_elements(terms.format.layout, terms.limits);
   if (request.is_list) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call whose tensors are summed exactly by aggregators that only add integers: a transfer of
-// ranges, which gives the transfer of digits behind it its size. A short tensor needs the
-// second one alone. A list is one tensor, side by side in memory of the pool. Of a reduce_scatter
-// each rank makes floats of its own part alone.
+// A call whose tensors are summed exactly by aggregators that can only add integers. A transfer of
+// ranges determines the size of the transfer of digits that follows it. A short tensor
+// needs only the second transfer. The tensors of a list lie side by side in the pool's memory and
+// are summed as one. In a reduce_scatter, each rank converts only its own part to floats.
 #pragma once
 
-#include "codec/digits.h"
+#include "encoding/digits.h"
 #include "rank/calls/fusion.h"
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/staging.h"
@@ -17,7 +17,7 @@ class DigitsLaunch final : public Launch {
  public:
   explicit DigitsLaunch(ScratchPool& pool) : result_(pool), sums_(pool) {}
 
-  // Whether the request has elements, as this launch requires.
+  // Whether the request has elements, which this launch requires.
   static bool has_elements(const CallRequest& request);
 
   Result<LaunchOutline> begin(const CallRequest& request, const LaunchTerms& terms) override;
@@ -31,10 +31,10 @@ class DigitsLaunch final : public Launch {
   static core::TransferRequest parts_transfer(const CallRequest& request, const LaunchTerms& terms,
                                               std::byte* output);
 
-  codec::Digits digits_;
-  Fusion fusion_;   // of a list
-  Staging result_;  // where it does not go to the output at once
-  Staging sums_;    // of groups that are not complete
+  encoding::Digits digits_;
+  Fusion fusion_;   // places the tensors of a list
+  Staging result_;  // used unless the result goes directly to the output
+  Staging sums_;    // integer sums of groups that are not complete
 };
 
 }  // namespace infold::rank

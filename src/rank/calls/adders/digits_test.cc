@@ -25,7 +25,7 @@ LaunchTerms terms_at_mtu_1500(const CallRequest& request, int rank = 0, int worl
   return terms;
 }
 
-// What comes back if this rank is alone.
+// Writes the result that this rank would get if it were alone in the job.
 template <typename Integer>
 void carry(const core::TransferRequest& transfer, std::uint64_t elements) {
   const core::ChunkRange range = {0, static_cast<std::uint32_t>(elements)};
@@ -37,7 +37,7 @@ void carry(const core::TransferRequest& transfer, std::uint64_t elements) {
   transfer.codec->decode(transfer.context, transfer.output, range, received);
 }
 
-// Both transfers.
+// Carries both transfers.
 void carry_all(DigitsLaunch& launch) {
   const core::TransferRequest ranges = launch.transfer(0, core::TransferId::none);
   carry<std::int16_t>(ranges, ranges.elements);
@@ -165,7 +165,7 @@ TEST(DigitsLaunch, AListIsOneTensorInMemoryOfThePool) {
   EXPECT_EQ(outline.elements, 703U);
   EXPECT_EQ(outline.transfers, 2U);
   EXPECT_TRUE(outline.input_survives);
-  second.assign(700, 9.0F);  // it has been read
+  second.assign(700, 9.0F);  // the input has been read already
   carry_all(launch);
   EXPECT_EQ(second[0], 9.0F);
   EXPECT_FALSE(launch.deliver().has_value());

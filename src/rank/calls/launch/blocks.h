@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sparse call of a tensor that lies in memory as a whole.
+// A sparse call whose tensor lies in memory as a whole.
 #pragma once
 
 #include "rank/calls/launch/sparse.h"

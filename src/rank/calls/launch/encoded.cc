@@ -7,7 +7,7 @@ Result<LaunchOutline> EncodedLaunch::begin(const CallRequest& request, const Lau
   tensor_.begin(*request.encoded, request.encoded_output);
   transfer_ = blank_transfer(request, terms);
   transfer_.elements = request.input.elements;
-  transfer_.codec = codec::EncodedTensor::codec();
+  transfer_.codec = encoding::EncodedTensor::codec();
   transfer_.context = &tensor_;
   LaunchOutline outline;
   outline.elements = transfer_.elements;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of a tensor that its caller has encoded. Its result stays encoded and goes to the output
-// at once.
+// A call of a tensor that its caller has encoded. The result stays encoded and goes directly to the
+// output.
 #pragma once
 
-#include "codec/encoded_tensor.h"
+#include "encoding/encoded_tensor.h"
 #include "rank/calls/launch/launch.h"
 
 namespace infold::rank {
@@ -17,7 +17,7 @@ class EncodedLaunch final : public Launch {
   void clear() override {}
 
  private:
-  codec::EncodedTensor tensor_;
+  encoding::EncodedTensor tensor_;
   core::TransferRequest transfer_;
 };
 

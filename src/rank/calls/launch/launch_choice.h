@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The launches of one Call object, which is used for one call after another: one of each kind, made
-// when a call first needs it and kept. Not thread-safe.
+// The launches of one Call object, which serves one call after another. It has at most one launch
+// of each kind, makes it when a call first needs it, and keeps it. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 #include "rank/calls/launch/launch.h"
 #include "rank/calls/launch/list.h"
 #include "rank/calls/launch/parts.h"
-#include "rank/calls/launch/rows.h"
+#include "rank/calls/launch/rows_launch.h"
 #include "rank/calls/launch/whole.h"
 
 namespace infold::rank {
@@ -22,7 +22,7 @@ class LaunchChoice {
  public:
   explicit LaunchChoice(std::shared_ptr<ScratchPool> pool) : pool_(std::move(pool)) {}
 
-  // The one for a sound request. Throws std::bad_alloc.
+  // The launch for a sound request. Throws std::bad_alloc.
   Launch& choose(const CallRequest& request, const FormatChoice& format, bool is_sparse);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which launch a request takes, and that the same one takes the next.
+// Tests which launch a request takes, and that the next request of its kind takes the same object.
 #include "rank/calls/launch/launch_choice.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ TEST(LaunchChoice, EachKindOfRequestHasItsOwnAndKeepsIt) {
   list.is_list = true;
   rows.rows = RowsView{};
   FormatChoice agreed, digits;
-  agreed.exchange = codec::Exchange::exponents;
-  digits.exchange = codec::Exchange::digits;
+  agreed.exchange = encoding::Exchange::exponents;
+  digits.exchange = encoding::Exchange::digits;
   const auto choose = [&](const CallRequest& request, const FormatChoice& format = {},
                           bool is_sparse = false) {
     Launch& chosen = launches.choose(request, format, is_sparse);
@@ -42,7 +42,7 @@ TEST(LaunchChoice, EachKindOfRequestHasItsOwnAndKeepsIt) {
   EXPECT_TRUE(dynamic_cast<BlocksLaunch*>(choose(whole, {}, true)));
   EXPECT_TRUE(dynamic_cast<RowsLaunch*>(choose(rows, {}, true)));
   EXPECT_EQ(choose(barrier), choose(whole));
-  // Without elements there is nothing to exchange.
+  // A tensor without elements does not need an exchange.
   CallRequest empty = whole;
   empty.input.elements = 0;
   EXPECT_EQ(choose(empty, agreed), choose(whole));

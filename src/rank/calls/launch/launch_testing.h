@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of launches: terms as a member gives them, and several ranks' launches of one call with
-// transfers of i32 that a loop makes instead of a network.
+// For tests of launches: terms as a member gives them, and the launches of several ranks for one
+// call. A loop replaces the network and carries the transfers of i32 between the ranks.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace infold::rank::testing {
 using Tensor = std::vector<std::int32_t>;
 
 inline LaunchTerms terms_of(const CallRequest& request, int rank = 0, int world = 1) {
-  const auto format = codec::choose_format(
+  const auto format = encoding::choose_format(
       {request.collective, request.input.type, request.options.reduction, request.options.wire,
        WireFormat::automatic, static_cast<std::uint32_t>(world)});
   return {format.value(), rank, world, base::Instant::never()};
@@ -33,7 +33,7 @@ inline void write_result(const core::TransferRequest& transfer, const Tensor& va
                          {0, static_cast<std::uint32_t>(values.size())}, received);
 }
 
-// What the network does with a transfer that all ranks make.
+// Does what the network does with a transfer that all ranks make.
 inline void carry(std::span<const core::TransferRequest> transfers, std::uint64_t elements) {
   constexpr std::uint32_t kChunk = 96;
   for (std::uint64_t first = 0; first < elements; first += kChunk) {
@@ -58,7 +58,7 @@ inline void carry(std::span<const core::TransferRequest> transfers, std::uint64_
   }
 }
 
-// Launches of one call, one for each rank, which need not be of one kind.
+// The launches of one call, one for each rank. They may be of different kinds.
 class Ranks {
  public:
   void begin(Launch& launch, const CallRequest& request, int world,
@@ -69,7 +69,7 @@ class Ranks {
     launches_.push_back(&launch);
   }
 
-  // All transfers, but not what comes after them.
+  // Carries all transfers, but does not deliver their results.
   void carry_all() {
     std::vector<std::vector<core::TransferRequest>> transfers(outline_.transfers);
     for (std::uint32_t number = 0; number < outline_.transfers; ++number) {

@@ -4,7 +4,7 @@
 namespace infold::rank {
 
 Result<LaunchOutline> ListLaunch::begin(const CallRequest& request, const LaunchTerms& terms) {
-  if (terms.format.exchange == codec::Exchange::exponents) {
+  if (terms.format.exchange == encoding::Exchange::exponents) {
     return tl::unexpected(
         Error{Code::unsupported, "fixed32 cannot carry a list; choose another wire format"});
   }
@@ -13,7 +13,7 @@ Result<LaunchOutline> ListLaunch::begin(const CallRequest& request, const Launch
   LaunchOutline outline;
   outline.one_by_one = true;
   outline.composed = true;
-  // An integer shares nothing with its neighbours.
+  // Integers do not share an exponent with their neighbours.
   const core::ElementLayout layout = terms.format.layout;
   const std::size_t block = layout.is_block_float() ? layout.block_elements() : 1;
   for (const MutableTensorView& tensor : request.list) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of many tensors in place: one transfer for all small ones, side by side (fusion.h), and
-// one for each large one.
+// A call of many tensors in place: one transfer for all small tensors, which lie side by side
+// (fusion.h), and one transfer for each large tensor.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class ListLaunch final : public Launch {
   };
 
   core::TransferRequest blank_;
-  bool stages_ = false;  // the results of large ones, too
+  bool stages_ = false;  // also stages the results of large tensors
   std::vector<Large> large_;
   Fusion fusion_;
   Staging staging_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Small tensors side by side, large ones alone, and all as they were until the call has succeeded.
+// Tests that small tensors travel side by side and large ones alone, and that tensors do not change
+// until the call has succeeded.
 #include "rank/calls/launch/list.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ TEST(ListLaunch, SumsEachTensorInPlace) {
     Tensor small[2] = {Tensor(5, 1), Tensor(5, 2)};
     Tensor large[2] = {Tensor(kLarge, 10), Tensor(kLarge, 20)};
     Tensor last[2] = {Tensor(40, 100), Tensor(40, 200)};
-    for (int turn = 0; turn < 2; ++turn) {  // memory and lists are used again
+    for (int turn = 0; turn < 2; ++turn) {  // the second turn reuses memory and lists
       const std::vector<MutableTensorView> lists[2] = {{small[0], large[0], last[0]},
                                                        {small[1], large[1], last[1]}};
       const Tensor before = large[0];

@@ -6,7 +6,7 @@
 namespace infold::rank {
 
 Result<LaunchOutline> PartsLaunch::begin(const CallRequest& request, const LaunchTerms& terms) {
-  if (terms.format.exchange == codec::Exchange::exponents) {
+  if (terms.format.exchange == encoding::Exchange::exponents) {
     return tl::unexpected(
         Error{Code::unsupported, "fixed32 cannot be scattered; choose another wire format"});
   }

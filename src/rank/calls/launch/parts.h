@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call in parts of equal size, one for each rank: one transfer for each, with that rank as root.
-// An all_gather broadcasts each rank's part, a reduce_scatter reduces each part to its rank.
+// A call in parts of equal size, one for each rank. Each part takes one transfer, whose root is the
+// part's rank. An all_gather broadcasts each rank's part; a reduce_scatter reduces each part to its
+// rank.
 #pragma once
 
 #include "rank/calls/launch/launch.h"
@@ -21,7 +22,7 @@ class PartsLaunch final : public Launch {
  private:
   CallRequest request_;
   LaunchTerms terms_;
-  core::TransferRequest own_;  // of this rank's part, the only one whose result may be staged
+  core::TransferRequest own_;  // the transfer of this rank's part; only its result may be staged
   Staging staging_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which part each transfer has, at its root and elsewhere.
+// Tests which part each transfer carries, at its root and at the other ranks.
 #include "rank/calls/launch/parts.h"
 
 #include <gtest/gtest.h>

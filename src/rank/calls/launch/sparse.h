@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sparse call: a chain of transfers in which the ranks join what they have, each of which gives
-// the next its size, and the sum of what some rank has (sparse/block_sum.h). The sum is one
-// transfer, or those of digits. Beside them, a call whose layout is automatic may join the ranks'
-// opinions, behind the sum in the order of calls.
+// A sparse call. In a chain of transfers the ranks join the sets of blocks that they have, and each
+// transfer determines the size of the next. Then the blocks that some rank has are summed
+// (sparse/block_sum.h), in one transfer or in the transfers of digits. If the call's layout is
+// automatic, it may also join the ranks' opinions, after the sum in the order of calls.
 #pragma once
 
 #include "rank/calls/adders/block_digits.h"
@@ -24,7 +24,7 @@ class SparseLaunch : public Launch {
  protected:
   explicit SparseLaunch(ScratchPool& pool) : digits_(pool), staging_(pool) {}
 
-  // `work` without this rank's place in the job.
+  // `work` does not have to contain this rank's place in the job.
   LaunchOutline begin_sum(sparse::BlockSum::Work work, const LaunchTerms& terms);
 
   sparse::BlockSum& sum() { return sum_; }
@@ -32,16 +32,16 @@ class SparseLaunch : public Launch {
 
  private:
   bool joins_opinions() const { return terms_.opinion.has_value(); }
-  bool sums_digits() const { return terms_.format.exchange == codec::Exchange::digits; }
-  // Transfers in which the ranks join what they have.
+  bool sums_digits() const { return terms_.format.exchange == encoding::Exchange::digits; }
+  // The number of transfers in which the ranks join what they have.
   std::uint32_t joins() const { return sum_.steps() - 1; }
   std::uint32_t sums() const { return sums_digits() ? BlockDigits::kTransfers : 1; }
 
   sparse::BlockSum sum_;
-  BlockDigits digits_;  // where sums_digits()
+  BlockDigits digits_;  // used if sums_digits()
   Staging staging_;
   LaunchTerms terms_;
-  base::Instant joined_;           // when the ranks knew what some rank has
+  base::Instant joined_;           // when the union was known
   sparse::Opinions opinions_ = 0;  // of all ranks, once joined
 };
 

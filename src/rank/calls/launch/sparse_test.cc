@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Chains of transfers that give each other their sizes: of whole tensors, of rows, and of both.
+// Tests chains of transfers that give each other their sizes: for whole tensors, for rows, and for
+// both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "rank/calls/launch/blocks.h"
 #include "rank/calls/launch/launch_testing.h"
-#include "rank/calls/launch/rows.h"
+#include "rank/calls/launch/rows_launch.h"
 
 namespace infold::rank {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call of one tensor, in one transfer; a barrier, too, which has no elements.
+// A call of one tensor in one transfer. It also makes barriers, which have no elements.
 #pragma once
 
 #include "rank/calls/launch/launch.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the result of one tensor goes, and when.
+// Tests where the result of one tensor goes, and when.
 #include "rank/calls/launch/whole.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ TEST(WholeLaunch, WithoutKeepInputTheTensorItselfIsWritten) {
   EXPECT_EQ(tensor, kSevens);
   launch.clear();
 
-  // Half a tensor further, a result would overwrite what has not been encoded.
+  // If the output starts half a tensor later, a result would overwrite elements that are not
+  // encoded yet.
   Tensor longer(150, 1);
   request.input = TensorView(std::span(longer).first(100));
   request.output = MutableTensorView(std::span(longer).last(100));
@@ -124,7 +125,7 @@ TEST(AgreedLaunch, ATransferOfCodesComesFirst) {
   EXPECT_EQ(data.layout.format, core::WireFormat::i32);
   EXPECT_EQ(data.elements, 100U);
 
-  // The codes that this rank alone has, through the network and back.
+  // Carries the codes of this rank, which is alone in the job, through the network and back.
   std::vector<std::byte> packet(8 * sizeof(std::int16_t));
   codes.codec->encode(codes.context, codes.input, {0, 8}, nullptr, nullptr, packet.data());
   EXPECT_EQ(data.codes[3], 0);

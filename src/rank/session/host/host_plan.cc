@@ -15,13 +15,13 @@ constexpr std::uint32_t kPlacesMax = 2048;
 // The longest packet: 8192 elements of bfp8 with the exponents of their blocks.
 constexpr std::uint32_t kMemoryDatagramBytes =
     INFOLD_HEADER_BYTES + INFOLD_PAYLOAD_BYTES_MAX + 8192 / INFOLD_BLOCK_ELEMENTS;
-// Of all sites together. Nothing queues in memory, so few chunks in flight are enough, and few stay
-// in the processor's cache.
+// Slots of all sites together. Nothing queues in memory, so a few chunks in flight are enough, and
+// their data stays in the processor's cache.
 constexpr std::uint32_t kMemorySmallSlots = 32;
 constexpr std::uint32_t kMemoryBulkSlots = 32;
-// Of one site: fewer would turn a packet that a full queue drops into a time-out.
+// Slots of one site. With fewer, a packet that a full queue drops would cause a timeout.
 constexpr std::uint32_t kSiteSlotsMin = 4;
-// More would need more memory and files, and hardly share the work better.
+// More sites would need more memory and files, and would hardly share the work better.
 constexpr std::uint16_t kMemorySitesMax = 16;
 
 std::uint16_t slots_of_site(std::uint16_t network, std::uint32_t of_all, std::uint32_t sites) {
@@ -29,13 +29,13 @@ std::uint16_t slots_of_site(std::uint16_t network, std::uint32_t of_all, std::ui
   return static_cast<std::uint16_t>(std::min<std::uint32_t>(network, slots));
 }
 
-std::uint64_t ticket_of(const control::JobTerms& terms) {
+std::uint64_t ticket_of(const join::JobTerms& terms) {
   return base::mix64(std::uint64_t{terms.epoch} << 32 | terms.job);
 }
 
 }  // namespace
 
-plan::Plan one_host_plan(const plan::Plan& network, const control::JobTerms& terms) {
+plan::Plan one_host_plan(const plan::Plan& network, const join::JobTerms& terms) {
   plan::Plan plan;
   plan.world = network.world;
   plan.datagram_bytes_max = kMemoryDatagramBytes;
@@ -53,9 +53,9 @@ plan::Plan one_host_plan(const plan::Plan& network, const control::JobTerms& ter
   return plan;
 }
 
-// Each way a link carries contributions to one end's site, and results of the other end's. All
-// slots may be in flight.
-io::MeetingTerms one_host_meeting(const plan::Plan& plan, const control::JobTerms& terms) {
+// Each way, a link carries contributions to the site at one end, and results of the site at the
+// other end. All slots may be in flight.
+io::MeetingTerms one_host_meeting(const plan::Plan& plan, const join::JobTerms& terms) {
   io::MeetingTerms meeting;
   meeting.ticket = ticket_of(terms);
   meeting.members = plan.world;
@@ -68,7 +68,7 @@ io::MeetingTerms one_host_meeting(const plan::Plan& plan, const control::JobTerm
 
 // A quarter of a site's slots may be in flight, or 32 chunks of each stream. Half of the places are
 // for retransmissions and queries.
-io::MeetingTerms group_meeting(const plan::Plan& plan, const control::JobTerms& terms,
+io::MeetingTerms group_meeting(const plan::Plan& plan, const join::JobTerms& terms,
                                core::RankRange group) {
   const std::uint32_t in_flight =
       std::max(plan.bulk_slots / 4U, 32U) + std::max(plan.small_slots / 4U, 32U);

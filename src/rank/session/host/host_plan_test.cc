@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "control/job_plan.h"
+#include "join/job_plan.h"
 
 namespace infold::rank {
 namespace {
 
-// Four ranks, of which the first two share a host, at a switch with two sites.
+// Four ranks at a switch with two sites. The first two ranks share a host.
 class HostPlan : public ::testing::Test {
  protected:
   HostPlan() {
@@ -22,11 +22,11 @@ class HostPlan : public ::testing::Test {
     terms_.small_slots = 64;
     terms_.bulk_slots = 448;
     terms_.groups = {{{0, 2}, "meeting"}};
-    plan_ = control::plan_of(terms_);
+    plan_ = join::plan_of(terms_);
     plan_.trees.push_back(plan_.trees.front());
   }
 
-  control::JobTerms terms_;
+  join::JobTerms terms_;
   plan::Plan plan_;
 };
 
@@ -66,7 +66,7 @@ TEST_F(HostPlan, ALeaderHasALeafForEachSite) {
   }
 }
 
-// Whether its shape is equal at both ends decides whether ranks can meet.
+// Ranks can meet only if both ends compute the same shape of the memory.
 TEST_F(HostPlan, MemoryHasRoomForWhatIsInFlightWithinABound) {
   const io::MeetingTerms few = group_meeting(plan_, terms_, {0, 2});
   EXPECT_EQ(few.members, 2U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A group's leader reaches its own leaves as the other ranks do, over memory that it shares with
+// A group's leader reaches its own leaves as the other ranks do, through memory that it shares with
 // itself.
 #include "rank/session/host/host_share.h"
 
@@ -26,7 +26,7 @@ std::unique_ptr<HostShare> HostShare::open(const std::string& host_name) {
   return std::unique_ptr<HostShare>(new HostShare(std::move(identity), std::move(*meeting)));
 }
 
-bool HostShare::meet(const control::HostGroup& group, std::uint32_t rank,
+bool HostShare::meet(const join::HostGroup& group, std::uint32_t rank,
                      const io::MeetingTerms& terms, base::Instant deadline) {
   const base::Result<void> met = terms.hubs > 1 ? meet_all(group, rank, terms, deadline)
                                                 : meet_leader(group, rank, terms, deadline);
@@ -36,14 +36,14 @@ bool HostShare::meet(const control::HostGroup& group, std::uint32_t rank,
 
 // The links of one member, at the doorbell `own`.
 base::Result<std::vector<io::SharedMemoryLink>> HostShare::come_together(
-    const control::HostGroup& group, std::uint32_t rank, const io::MeetingTerms& terms,
+    const join::HostGroup& group, std::uint32_t rank, const io::MeetingTerms& terms,
     const io::Doorbell& own, base::Instant deadline) {
   const std::uint32_t member = rank - group.ranks.first;
   if (member == 0) return meeting_->host(terms, own, deadline);
   return io::SharedMemoryMeeting::attend(group.meeting, terms, member, own, deadline);
 }
 
-base::Result<void> HostShare::meet_all(const control::HostGroup& group, std::uint32_t rank,
+base::Result<void> HostShare::meet_all(const join::HostGroup& group, std::uint32_t rank,
                                        const io::MeetingTerms& terms, base::Instant deadline) {
   base::Result<io::Doorbell> bell = io::Doorbell::open();
   if (!bell) return tl::unexpected(bell.error());
@@ -54,8 +54,8 @@ base::Result<void> HostShare::meet_all(const control::HostGroup& group, std::uin
   return {};
 }
 
-// The leader has one endpoint more, for the leaves.
-base::Result<void> HostShare::meet_leader(const control::HostGroup& group, std::uint32_t rank,
+// The leader has a second endpoint, for the leaves.
+base::Result<void> HostShare::meet_leader(const join::HostGroup& group, std::uint32_t rank,
                                           const io::MeetingTerms& terms, base::Instant deadline) {
   if (rank != group.ranks.first) return meet_all(group, rank, terms, deadline);
   base::Result<io::Doorbell> bell = io::Doorbell::open();
@@ -95,18 +95,18 @@ void HostShare::lead(const std::vector<core::AggregatorOptions>& leaves, std::ui
                      std::unique_ptr<io::UdpEndpoint> network) {
   CHECK(leader_endpoint_ != nullptr);
   CHECK(network != nullptr);
-  const std::size_t members = leader_endpoint_->peer_count() / leaves.size();
+  const std::size_t members = leader_endpoint_->neighbour_count() / leaves.size();
   std::vector<site::AggregatorDriver::Node> nodes(leaves.size());
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     nodes[leaf].options = leaves[leaf];
     nodes[leaf].small_slots = small_slots;
     CHECK_THAT(leaves[leaf].workers.size(), ==, members);
     for (std::size_t member = 0; member < members; ++member) {
-      const std::size_t peer = member * leaves.size() + leaf;
-      nodes[leaf].workers.push_back(io::Peer{static_cast<std::uint32_t>(peer)});
+      const std::size_t neighbour = member * leaves.size() + leaf;
+      nodes[leaf].workers.push_back(io::Neighbour{static_cast<std::uint32_t>(neighbour)});
     }
     const std::size_t parent = members * leaves.size() + leaf;
-    nodes[leaf].parent = io::Peer{static_cast<std::uint32_t>(parent)};
+    nodes[leaf].parent = io::Neighbour{static_cast<std::uint32_t>(parent)};
   }
   driver_ = std::make_unique<site::AggregatorDriver>(
       std::move(nodes),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks on hosts, by name. They sum the same bits whichever ranks share memory, and use the network
-// if sharing fails.
+// Tests ranks on named hosts. They get the same bits whichever ranks share memory, and use the
+// network if sharing fails.
 
 #include <string>
 #include <sys/resource.h>
@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "api/joining/join_testing.h"
-#include "control/client/job_link.h"
 #include "io/host/host_identity.h"
+#include "join/client/job_link.h"
 
 namespace infold::testing {
 namespace {
@@ -31,7 +31,7 @@ class OnHosts : public ::testing::TestWithParam<Layout> {};
 TEST_P(OnHosts, SumsAreRight) {
   const auto server = start_switch("127.0.0.1:0", GetParam().threads);
   JoinOptions options = options_of(0, 4);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   const auto body = [](Communicator& communicator) {
     EXPECT_EQ(communicator.statistics().ranks_in_memory, GetParam().in_memory);
     EXPECT_EQ(communicator.statistics().contributions_on_network, GetParam().on_network);
@@ -44,7 +44,7 @@ TEST_P(OnHosts, SumsAreRight) {
 std::vector<std::byte> bits_at_rank_zero(const Layout& layout) {
   const auto server = start_switch("127.0.0.1:0", layout.threads);
   JoinOptions options = options_of(0, 4);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   std::vector<std::byte> bits;
   const auto body = [&bits](Communicator& communicator) {
     std::vector<std::byte> own = bits_of_sums(communicator);
@@ -75,7 +75,7 @@ TEST(HostShare, SeveralSwitchesShareAJobOfHosts) {
   const auto first = start_switch("127.0.0.1:0");
   const auto second = start_switch("127.0.0.1:0", 2);
   JoinOptions options = options_of(0, 4);
-  options.switches = {first->control_address().text(), second->control_address().text()};
+  options.switches = {first->join_address().text(), second->join_address().text()};
   run_job(4, options, check_sums, {"a", "a", "b", "b"});
   run_job(4, options, check_sums, {"a", "a", "a", "a"});
 }
@@ -83,7 +83,7 @@ TEST(HostShare, SeveralSwitchesShareAJobOfHosts) {
 TEST(HostShare, OneHostNeedsNeitherSlotsNorSitesOfRanks) {
   const auto server = start_switch("127.0.0.1:0", 1, 16);
   JoinOptions options = options_of(0, 3);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   run_job(3, options, check_sums, {"a", "a", "a"});
   EXPECT_EQ(server->statistics()[0].socket.datagrams_received, 0U);
 
@@ -111,7 +111,7 @@ TEST(HostShare, SwitchesAndWorkersMixOnOneHostOrWithout) {
   const auto second = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 3);
   options.sites = Sites::mixed;
-  options.switches = {first->control_address().text(), second->control_address().text()};
+  options.switches = {first->join_address().text(), second->join_address().text()};
   run_job(3, options, check_sums, {"a", "a", "a"});
   run_job(3, options,
           [](Communicator& communicator) {
@@ -121,11 +121,11 @@ TEST(HostShare, SwitchesAndWorkersMixOnOneHostOrWithout) {
           {"a", "a", "b"});
 }
 
-// A host's memory cannot be had, which its ranks find out only when they meet.
+// The host's memory cannot be opened, and its ranks notice that only when they meet.
 TEST(HostShare, WithoutMemoryAllGoOverTheNetwork) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 4);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit none = {4096, before.rlim_max};
@@ -140,14 +140,15 @@ TEST(HostShare, WithoutMemoryAllGoOverTheNetwork) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
-// Says that it is on the others' host and never meets them: as their leader, and as a member.
+// A rank claims to be on the others' host but never meets them, first as their leader and then as a
+// member.
 TEST(HostShare, ARankThatDoesNotComeToTheMeetingMeansTheNetwork) {
   for (const std::uint32_t absent : {0U, 2U}) {
     const auto server = start_switch("127.0.0.1:0");
-    const std::string address = server->control_address().text();
-    std::unique_ptr<control::JobLink> kept;  // until all have joined
+    const std::string address = server->join_address().text();
+    std::unique_ptr<join::JobLink> kept;  // until all have joined
     std::thread stranger([&] {
-      control::Hello hello;
+      join::Hello hello;
       hello.job = "test";
       hello.rank = absent;
       hello.world = 3;
@@ -155,8 +156,8 @@ TEST(HostShare, ARankThatDoesNotComeToTheMeetingMeansTheNetwork) {
       hello.small_slots = 64;
       hello.bulk_slots = 448;
       hello.patience = std::chrono::seconds(20);
-      hello.host = control::RankHost{io::host_identity("a"), "infold-nobody"};
-      auto link = control::JobLink::join(address, hello, {});
+      hello.host = join::RankHost{io::host_identity("a"), "infold-nobody"};
+      auto link = join::JobLink::join(address, hello, {});
       ASSERT_TRUE(link.has_value()) << link.error().message;
       ASSERT_EQ((*link)->terms().groups.size(), 1U);
       const auto ready = (*link)->ready({.shares_memory = true});
@@ -182,14 +183,14 @@ TEST(HostShare, ARankThatDoesNotComeToTheMeetingMeansTheNetwork) {
   }
 }
 
-// Those of a host that are left out reach the same sites with other numbers.
+// Hosts that are left out reach the same sites under other numbers.
 TEST(HostShare, OnlyHostsThatSaveBytesUseItByThemselves) {
   const auto server = start_switch("127.0.0.1:0");
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 6; ++rank) {
     ranks.emplace_back([&, rank] {
       JoinOptions options = options_of(rank, 6);
-      options.switches = {server->control_address().text()};
+      options.switches = {server->join_address().text()};
       options.host = rank < 2 ? "a" : "b";
       Result<Communicator> communicator = Communicator::join(options);
       ASSERT_TRUE(communicator.has_value()) << communicator.error().message;
@@ -204,7 +205,7 @@ TEST(HostShare, OnlyHostsThatSaveBytesUseItByThemselves) {
 TEST(HostShare, ALeaderStaysUntilTheOthersHaveTheirResults) {
   const auto server = start_switch("127.0.0.1:0");
   JoinOptions options = options_of(0, 4);
-  options.switches = {server->control_address().text()};
+  options.switches = {server->join_address().text()};
   for (const Hosts& hosts : {Hosts{"a", "a", "b", "b"}, Hosts{"a", "a", "a", "a"}}) {
     for (int life = 0; life < 10; ++life) {
       run_job(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ranks of one host that sum for each other, with all their endpoints in one process.
+// Tests ranks of one host that sum for each other, with all their endpoints in one process.
 #include "rank/session/host/summing_memory_endpoint.h"
 
 #include <cstring>
@@ -55,7 +55,7 @@ class SummingInMemory : public testing::TestWithParam<std::uint16_t> {
     return options;
   }
 
-  // Integers that are all `value`, to the first chunk of the slot.
+  // A contribution to the slot's first chunk whose integers are all `value`.
   static std::vector<std::byte> contribution(std::uint16_t worker, std::uint16_t slot,
                                              std::int32_t value) {
     core::Header header;
@@ -76,15 +76,15 @@ class SummingInMemory : public testing::TestWithParam<std::uint16_t> {
   void contribute(std::uint16_t rank, std::uint16_t site, std::uint16_t slot, std::int32_t value) {
     const std::vector<std::byte> datagram = contribution(rank, slot, value);
     const std::span<const std::byte> whole = datagram;
-    ranks_[rank]->send_apart(io::Peer{site}, whole.first(INFOLD_HEADER_BYTES),
+    ranks_[rank]->send_apart(io::Neighbour{site}, whole.first(INFOLD_HEADER_BYTES),
                              whole.subspan(INFOLD_HEADER_BYTES));
   }
 
   struct Answer {
     core::Kind kind{};
-    std::int32_t last = 0;  // of the sums
+    std::int32_t last = 0;  // of the sum's elements
   };
-  // What has come for the rank's worker so far, by site and slot.
+  // Receives the answers for the rank's worker, by site and slot.
   std::map<std::pair<std::uint32_t, std::uint16_t>, Answer> answers(std::uint16_t rank) {
     std::map<std::pair<std::uint32_t, std::uint16_t>, Answer> all;
     for (const io::Received& each : ranks_[rank]->receive()) {
@@ -103,7 +103,7 @@ class SummingInMemory : public testing::TestWithParam<std::uint16_t> {
   std::vector<std::unique_ptr<SummingMemoryEndpoint>> ranks_;
 };
 
-// Short results are copied for the own worker, long ones are not.
+// Short results are copied for the rank's own worker, and long ones are not.
 INSTANTIATE_TEST_SUITE_P(Elements, SummingInMemory, testing::Values(1, 2048));
 
 TEST_P(SummingInMemory, EverySiteSumsForEveryRank) {
@@ -133,7 +133,7 @@ TEST_P(SummingInMemory, EverySiteSumsForEveryRank) {
 TEST_P(SummingInMemory, ALinkSaysWhoseContributionsItCarries) {
   contribute(0, 0, 0, 1);
   ranks_[0]->flush();
-  ranks_[1]->send(io::Peer{0}, contribution(2, 0, 50));
+  ranks_[1]->send(io::Neighbour{0}, contribution(2, 0, 50));
   ranks_[1]->flush();
   EXPECT_TRUE(answers(0).empty());
   contribute(1, 0, 0, 10);
@@ -145,7 +145,7 @@ TEST_P(SummingInMemory, ALinkSaysWhoseContributionsItCarries) {
   EXPECT_EQ(own.begin()->second.last, 111);
 }
 
-// The rank's own contribution is the last one, and another thread than the one that waits sends it.
+// The rank's own contribution comes last, from a thread that differs from the one that waits.
 TEST_P(SummingInMemory, TheOwnResultWakesTheThreadThatWaits) {
   for (std::uint16_t rank = 1; rank < kRanks; ++rank) {
     contribute(rank, 0, 0, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many drivers a rank has where the program leaves it open. Pure.
+// How many drivers a rank has if the program leaves the number open. Pure function.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace infold::rank {
 
 struct DriverCountInput {
-  int interface_mbps = 0;  // 0: it does not say
+  int interface_mbps = 0;  // 0: the interface does not say
   int processors = 1;      // that this process may use
   int local_world = 1;     // ranks of this host
   int sites = 1;

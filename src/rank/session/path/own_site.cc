@@ -4,21 +4,21 @@
 #include <utility>
 
 #include "base/check.h"
-#include "control/job_plan.h"
+#include "join/job_plan.h"
 #include "rank/session/path/summing_endpoint.h"
 #include "site/neighbours.h"
 
 namespace infold::rank {
 namespace {
 
-// As a switch's. Results go to all ranks at once, and a full buffer drops some.
+// The same size as a switch's. Results go to all ranks at once, and a full buffer would drop some.
 constexpr int kSendBufferBytes = 16 << 20;
 
 }  // namespace
 
 base::Result<std::unique_ptr<OwnSite>> OwnSite::open(io::UdpOptions udp) {
   udp.send_buffer_bytes = kSendBufferBytes;
-  udp.keeps_blocked = false;  // an aggregator drops a result, and the rank asks again
+  udp.keeps_blocked = false;  // an aggregator drops the result, and the rank asks again
   auto socket = io::UdpSocket::open(udp);
   if (!socket) return tl::unexpected(socket.error());
   return std::unique_ptr<OwnSite>(new OwnSite(std::move(*socket)));
@@ -27,17 +27,17 @@ base::Result<std::unique_ptr<OwnSite>> OwnSite::open(io::UdpOptions udp) {
 OwnSite::OwnSite(io::UdpSocket socket)
     : shard_(std::make_unique<site::SwitchShard>(std::move(socket))) {}
 
-control::SiteAddress OwnSite::site_address(std::uint32_t weight) const {
+join::SiteAddress OwnSite::site_address(std::uint32_t weight) const {
   return {address().text_elsewhere(), weight, true};
 }
 
-// All ranks reach a site at a rank themselves: there are no host groups and no racks below it.
-void OwnSite::serve(const control::JobTerms& terms) {
+// All ranks reach a site at a rank directly: it has neither host groups nor racks below it.
+void OwnSite::serve(const join::JobTerms& terms) {
   if (std::exchange(is_served_, true)) return;
-  control::JobTerms flat = terms;
+  join::JobTerms flat = terms;
   flat.groups.clear();
   flat.racks.clear();
-  const core::AggregatorOptions options = control::aggregator_options(flat);
+  const core::AggregatorOptions options = join::aggregator_options(flat);
   CHECK(shard_->add_job(options, flat.small_slots,
                         {{}, site::worker_sources(flat, options)}));  // its only job
 }
@@ -50,7 +50,7 @@ std::unique_ptr<io::Endpoint> OwnSite::take_endpoint(const plan::Plan& plan, std
   std::unique_ptr<site::AggregationSite> aggregators = shard_->take_site();
   aggregators->adopt(tree.job, plan::position_of(tree, rank).worker);
   return std::make_unique<SummingEndpoint>(std::move(network), std::move(aggregators),
-                                           io::Peer{own});
+                                           io::Neighbour{own});
 }
 
 }  // namespace infold::rank

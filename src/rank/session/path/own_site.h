@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The aggregation site of a rank that sums a share of the job's tensors: first a socket with a
-// thread, so that other ranks' probes are answered, and then a part of the rank's own endpoint.
+// The aggregation site of a rank that sums a share of the job's tensors. First it is a socket with
+// a thread, so that it can answer other ranks' probes. Later it becomes a part of the rank's
+// endpoint.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "base/result.h"
-#include "control/registrar.h"
 #include "io/endpoint.h"
 #include "io/udp/udp_endpoint.h"
+#include "join/registrar.h"
 #include "plan/plan.h"
 #include "site/switch_shard.h"
 
@@ -18,17 +19,17 @@ namespace infold::rank {
 
 class OwnSite {
  public:
-  // Throws std::system_error without a thread.
+  // Throws std::system_error if no thread can be started.
   static base::Result<std::unique_ptr<OwnSite>> open(io::UdpOptions udp);
 
   io::SocketAddress address() const { return shard_->address(); }
-  // As the job's ranks are to know it.
-  control::SiteAddress site_address(std::uint32_t weight) const;
-  // Takes the job's slots. Once; later calls do nothing.
-  void serve(const control::JobTerms& terms);
-  // An endpoint over the network's, whose thread serves this site from now on. It is tree `own`
-  // of the plan and the network's peer of that number. Requires: serve(). Only this object's
-  // destructor may follow.
+  // The site's address in the form that the job's ranks get.
+  join::SiteAddress site_address(std::uint32_t weight) const;
+  // Takes the job's slots. Only the first call has an effect.
+  void serve(const join::JobTerms& terms);
+  // An endpoint on top of the network's endpoint, whose thread serves this site from now on. The
+  // site is tree `own` of the plan, and the network's neighbour of that number. Requires: serve()
+  // has been called. After this, only the destructor may be called.
   std::unique_ptr<io::Endpoint> take_endpoint(const plan::Plan& plan, std::uint8_t own,
                                               std::uint16_t rank,
                                               std::unique_ptr<io::UdpEndpoint> network);

@@ -9,15 +9,15 @@
 
 #include <gtest/gtest.h>
 
-#include "control/job_plan.h"
 #include "core/packet/packet.h"
 #include "io/host/clock.h"
+#include "join/job_plan.h"
 
 namespace infold::rank {
 namespace {
 
-control::JobTerms terms_of_one_rank() {
-  control::JobTerms terms;
+join::JobTerms terms_of_one_rank() {
+  join::JobTerms terms;
   terms.job = 3;
   terms.epoch = 7;
   terms.world = 1;
@@ -37,25 +37,25 @@ io::UdpOptions on_loopback() {
 TEST(OwnSite, OtherRanksKnowItByItsAddressAndWeight) {
   const auto site = OwnSite::open(on_loopback());
   ASSERT_TRUE(site.has_value());
-  const control::SiteAddress known = (*site)->site_address(3);
+  const join::SiteAddress known = (*site)->site_address(3);
   EXPECT_EQ(known.address, (*site)->address().text());
   EXPECT_NE((*site)->address().port(), 0);
   EXPECT_EQ(known.weight, 3U);
   EXPECT_TRUE(known.at_rank);
 }
 
-// The rank's endpoint brings its contributions to the aggregator and its results back.
+// The rank's endpoint carries its contributions to the aggregator and the results back.
 TEST(OwnSite, ServesOneJobAndThenBecomesAPartOfTheRanksEndpoint) {
   auto site = OwnSite::open(on_loopback());
   ASSERT_TRUE(site.has_value());
-  const control::JobTerms terms = terms_of_one_rank();
+  const join::JobTerms terms = terms_of_one_rank();
   (*site)->serve(terms);
   (*site)->serve(terms);
   const io::SocketAddress address = (*site)->address();
   auto network = std::make_unique<io::UdpEndpoint>(std::move(*io::UdpSocket::open(on_loopback())),
                                                    std::vector{address});
   const auto endpoint =
-      (*site)->take_endpoint(control::plan_of(terms), std::uint8_t{0}, 0, std::move(network));
+      (*site)->take_endpoint(join::plan_of(terms), std::uint8_t{0}, 0, std::move(network));
   core::Header header;
   header.kind = core::Kind::skip;
   header.job = terms.job;
@@ -64,7 +64,7 @@ TEST(OwnSite, ServesOneJobAndThenBecomesAPartOfTheRanksEndpoint) {
   header.signature.operation = static_cast<std::uint8_t>(core::Collective::barrier) << 4;
   const std::span<std::byte> datagram = endpoint->place().first(INFOLD_HEADER_BYTES);
   core::write_header(header, datagram);
-  endpoint->send(io::Peer{0}, datagram);
+  endpoint->send(io::Neighbour{0}, datagram);
   endpoint->flush();
   const auto answers = endpoint->receive();
   ASSERT_EQ(answers.size(), 1U);

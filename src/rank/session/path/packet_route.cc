@@ -12,7 +12,7 @@
 namespace infold::rank {
 namespace {
 
-// The longest that JoinOptions takes. Loopback's is longer.
+// The largest MTU that JoinOptions accepts. Loopback has a larger one.
 constexpr int kMtuMax = 9216;
 
 Result<io::Route> route_from(const std::string& local, const std::string& name,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way of a rank's packets before they flow: where the job's control planes are, the interface
-// and the local address that lead there, the largest datagram, and whether such datagrams pass.
+// The route of a rank's packets, found before any of them flow: where the job's join servers are,
+// the interface and the local address that lead there, the largest datagram, and whether such
+// datagrams pass.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@
 
 namespace infold::rank {
 
-// The address of "host:port". The error names the host, and whether time was the reason.
+// The address of "host:port". The error names the host, and says whether time ran out.
 Result<io::SocketAddress> look_up_host(const std::string& name, base::Instant deadline,
                                        const std::stop_token& stop);
 
@@ -27,8 +28,8 @@ struct PacketRoute {
   io::Route route;
   std::uint32_t datagram_bytes_max = 0;
 
-  // The interface with the address that the options give, else the best one that reaches the host.
-  // `name`: of the host, for errors.
+  // Uses the interface with the address that the options give, otherwise the best one that reaches
+  // the host. `name` is the host's name for errors.
   static Result<PacketRoute> choose(const JoinOptions& options, const std::string& name,
                                     const io::SocketAddress& host);
 
@@ -36,8 +37,8 @@ struct PacketRoute {
   std::string text() const;            // for people: "10.0.0.3 (eth0)"
 };
 
-// Whether datagrams of this size pass to each site and back, within `limit`. The error names the
-// first site that they do not come back from.
+// Checks that datagrams of this size reach each site and come back within `limit`. The error names
+// the first site from which they do not come back.
 Result<void> probe_sites(const PacketRoute& route, io::UdpSocket& socket,
                          std::span<const io::SocketAddress> sites, std::size_t datagram_bytes,
                          base::Duration limit);

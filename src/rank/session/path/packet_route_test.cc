@@ -48,7 +48,8 @@ TEST(PacketRoute, AnAddressThatIsNoneIsNamed) {
   EXPECT_THAT(way.error().message, HasSubstr("join: nowhere at all "));
 }
 
-// The kernel takes its own route without being told, and any other one only by the device.
+// The kernel uses its own route without being told, but uses another route only if the device is
+// set.
 TEST(PacketRoute, SocketsAreBoundToAnInterfaceThatTheKernelWouldNotTake) {
   PacketRoute way;
   way.route.interface = "eth1";

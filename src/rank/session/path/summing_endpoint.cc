@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Serves the site's socket first, because it may hold the last contributions to our own chunks.
+// Serves the site's socket first, because it may hold the last contributions to this rank's own
+// chunks.
 #include "rank/session/path/summing_endpoint.h"
 
 #include <utility>
@@ -8,27 +9,34 @@
 namespace infold::rank {
 
 SummingEndpoint::SummingEndpoint(std::unique_ptr<io::UdpEndpoint> network,
-                                 std::unique_ptr<site::AggregationSite> site, io::Peer own)
-    : network_(std::move(network)),
-      own_(own),
-      site_(std::move(site)),
-      sending_(mutex_, std::defer_lock) {}
+                                 std::unique_ptr<site::AggregationSite> site, io::Neighbour own)
+    : network_(std::move(network)), own_(own), site_(std::move(site)) {}
 
 SummingEndpoint::~SummingEndpoint() {
   site_->end_all_jobs({core::AbortReason::stopped, 0, 0, {}, {}});
+  if (sends_) unlock_after_sending();
 }
 
-void SummingEndpoint::send(io::Peer to, std::span<const std::byte> datagram) {
+void SummingEndpoint::lock_for_sending() {
+  if (!std::exchange(sends_, true)) mutex_.lock();
+}
+
+void SummingEndpoint::unlock_after_sending() {
+  sends_ = false;
+  mutex_.unlock();
+}
+
+void SummingEndpoint::send(io::Neighbour to, std::span<const std::byte> datagram) {
   if (to != own_) {
     network_->send(to, datagram);
     return;
   }
   ++sent_to_own_;
-  if (!sending_.owns_lock()) sending_.lock();
+  lock_for_sending();
   site_->handle_own(datagram);
 }
 
-void SummingEndpoint::send_apart(io::Peer to, std::span<const std::byte> head,
+void SummingEndpoint::send_apart(io::Neighbour to, std::span<const std::byte> head,
                                  std::span<const std::byte> payload) {
   if (to != own_) {
     network_->send_apart(to, head, payload);
@@ -41,17 +49,18 @@ void SummingEndpoint::send_apart(io::Peer to, std::span<const std::byte> head,
 
 void SummingEndpoint::flush() {
   network_->flush();
-  if (!sending_.owns_lock()) return;
+  if (!sends_) return;
+  lock_for_sending();
   site_->flush();
   const bool receiver_sleeps = sleeps_ && site_->has_answers();
-  sending_.unlock();
+  unlock_after_sending();
   if (receiver_sleeps) network_->wake();
 }
 
 std::span<const io::Received> SummingEndpoint::receive() {
   received_.clear();
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     served_ = site_->serve();
     for (const std::span<const std::byte> answer : site_->take_answers()) {
       received_.push_back({own_, answer});
@@ -64,13 +73,15 @@ std::span<const io::Received> SummingEndpoint::receive() {
 }
 
 void SummingEndpoint::wait(base::Instant deadline) {
+  int descriptor = -1;
   {
-    const std::lock_guard lock(mutex_);
+    const base::MutexLock lock(mutex_);
     if (site_->has_answers()) return;
     sleeps_ = true;
+    descriptor = site_->descriptor();
   }
-  network_->wait_beside(deadline, site_->descriptor());
-  const std::lock_guard lock(mutex_);
+  network_->wait_beside(deadline, descriptor);
+  const base::MutexLock lock(mutex_);
   sleeps_ = false;
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The endpoint of a rank that also sums. The thread that receives serves the rank's aggregation
-// site at the same time, and packets between the two stay in the process. So one thread and one
-// wake-up do both, and fewer bytes go through the kernel. While no thread receives, other ranks
-// wait for their sums.
+// The endpoint of a rank that also sums. The thread that receives also serves the rank's
+// aggregation site, and packets between the rank's worker and its site stay in the process. One
+// thread and one wake-up therefore do both jobs, and fewer bytes go through the kernel. While no
+// thread receives, other ranks wait for their sums.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "base/mutex.h"
 #include "io/udp/udp_endpoint.h"
 #include "site/aggregation_site.h"
 
@@ -19,17 +19,17 @@ namespace infold::rank {
 
 class SummingEndpoint final : public io::Endpoint {
  public:
-  // `own` is the peer of the network's endpoint that stands for the site. Requires: the site has
-  // adopted the worker that uses this endpoint.
+  // `own` is the neighbour of the network's endpoint that stands for this rank's site. Requires:
+  // the site has adopted the worker that uses this endpoint.
   SummingEndpoint(std::unique_ptr<io::UdpEndpoint> network,
-                  std::unique_ptr<site::AggregationSite> site, io::Peer own);
+                  std::unique_ptr<site::AggregationSite> site, io::Neighbour own);
   ~SummingEndpoint() override;  // tells every job that this aggregator has stopped
 
-  // The own site reads a datagram there, too.
+  // The rank's own site reads the datagram there as well.
   std::span<std::byte> place() override { return network_->place(); }
-  void send(io::Peer to, std::span<const std::byte> datagram) override;
+  void send(io::Neighbour to, std::span<const std::byte> datagram) override;
   bool sends_apart() const override { return network_->sends_apart(); }
-  void send_apart(io::Peer to, std::span<const std::byte> head,
+  void send_apart(io::Neighbour to, std::span<const std::byte> head,
                   std::span<const std::byte> payload) override;
   void flush() override;
   bool is_blocked() const override { return network_->is_blocked(); }
@@ -37,25 +37,32 @@ class SummingEndpoint final : public io::Endpoint {
   std::optional<std::size_t> served() const override { return served_; }
   void wait(base::Instant deadline) override;
   void wake() override { network_->wake(); }
-  std::optional<io::NarrowPeer> narrow_peer() const override { return network_->narrow_peer(); }
+  std::optional<io::NarrowNeighbour> narrow_neighbour() const override {
+    return network_->narrow_neighbour();
+  }
   io::EndpointCounters counters() const override;
 
  private:
-  std::unique_ptr<io::UdpEndpoint> network_;
-  const io::Peer own_;
-  std::uint64_t sent_to_own_ = 0;
-  std::vector<std::byte> gathered_;  // a datagram to the own site, in one piece
+  // A sender holds the lock from its first datagram to the own site until the flush that follows,
+  // because each lock waits for all earlier writes. clang cannot follow a lock from one call to the
+  // next.
+  void lock_for_sending() ASSERT_CAPABILITY(mutex_) NO_THREAD_SAFETY_ANALYSIS;
+  void unlock_after_sending() RELEASE(mutex_);
 
-  // Of the thread that receives.
+  std::unique_ptr<io::UdpEndpoint> network_;
+  const io::Neighbour own_;
+  std::uint64_t sent_to_own_ = 0;
+  std::vector<std::byte> gathered_;  // a datagram to the own site, joined from its parts
+
+  bool sends_ = false;  // whether a sender holds mutex_
+
+  // Used by the thread that receives.
   std::size_t served_ = 0;
   std::vector<io::Received> received_;
 
-  std::mutex mutex_;  // of all below: senders and the thread that receives use the site
-  std::unique_ptr<site::AggregationSite> site_;
-  bool sleeps_ = false;
-  // Held from a datagram to the own site until the flush after it, because each lock waits for all
-  // that was written before.
-  std::unique_lock<std::mutex> sending_;
+  base::Mutex mutex_;  // guards the site, which senders and the thread that receives use
+  const std::unique_ptr<site::AggregationSite> site_ PT_GUARDED_BY(mutex_);
+  bool sleeps_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace infold::rank

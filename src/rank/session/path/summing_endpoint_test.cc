@@ -27,7 +27,7 @@ using site::AggregationSite;
 using Datagram = std::array<std::byte, INFOLD_HEADER_BYTES>;
 
 constexpr std::uint16_t kJob = 3;
-constexpr io::Peer kOwn{0};
+constexpr io::Neighbour kOwn{0};
 
 io::UdpSocket open_socket() {
   io::UdpOptions udp;
@@ -35,7 +35,7 @@ io::UdpSocket open_socket() {
   return std::move(*io::UdpSocket::open(udp));
 }
 
-// A worker's part of a barrier.
+// A worker's contribution to a barrier.
 Datagram part_of(std::uint8_t worker, std::uint16_t slot = 0) {
   core::Header header;
   header.kind = core::Kind::skip;
@@ -56,7 +56,7 @@ core::Kind kind_of(std::span<const std::byte> datagram) {
   return packet.header.kind;
 }
 
-// The endpoint of one worker of a job, whose others are sockets.
+// The endpoint of one worker of a job. The other workers are plain sockets.
 class Rank {
  public:
   Rank(std::uint16_t world, std::uint8_t own) {
@@ -87,7 +87,7 @@ class Rank {
     endpoint_->send(kOwn, place.first(datagram.size()));
     endpoint_->flush();
   }
-  // Of the endpoint, once so many datagrams have been served for others.
+  // The answers at the endpoint, once this many datagrams have been served for others.
   std::vector<core::Kind> answers_after(std::size_t served) {
     std::vector<core::Kind> kinds;
     const base::Instant limit = io::monotonic_now() + base::seconds(10);
@@ -109,7 +109,7 @@ class Rank {
   std::optional<SummingEndpoint> endpoint_;
 };
 
-// Waits for at least one.
+// Waits for at least one answer.
 std::vector<core::Kind> answers_at(io::UdpSocket& remote) {
   std::vector<core::Kind> kinds;
   const base::Instant limit = io::monotonic_now() + base::seconds(10);
@@ -144,7 +144,7 @@ TEST(SummingEndpoint, CompletesAChunkItself) {
   EXPECT_EQ(rank.answers_after(0), Kinds{core::Kind::result});
 }
 
-// The own worker has no address, so that others' have to be told apart all the same.
+// The rank's own worker does not have an address, but the other workers must still be told apart.
 TEST(SummingEndpoint, AnswersEachWorkerWhereItIs) {
   for (std::uint8_t own = 0; own < 4; ++own) {
     Rank rank(4, own);
@@ -157,7 +157,7 @@ TEST(SummingEndpoint, AnswersEachWorkerWhereItIs) {
     }
     for (std::size_t i = 0; i < 3; ++i) {
       rank.contribute_from(remotes[i], part_of(numbers[i]));
-      rank.contribute_from(remotes[i], part_of(numbers[i]));  // asks, too
+      rank.contribute_from(remotes[i], part_of(numbers[i]));  // the repeat also asks for the result
       EXPECT_TRUE(rank.answers_after(2).empty());
       EXPECT_EQ(answers_at(remotes[i]), Kinds{core::Kind::pending}) << int{numbers[i]};
       for (io::UdpSocket& other : remotes) EXPECT_TRUE(other.receive().empty());
@@ -200,10 +200,10 @@ TEST(SummingEndpoint, WakesWhoeverWaitsForWhatASenderCompletes) {
 
 struct Hearing {
   std::atomic<bool> works = false;
-  std::atomic<bool> has_lost = false;  // something of the first site's
+  std::atomic<bool> has_lost = false;  // lost something from the first site
 };
 
-// Loses all that comes until it hears.
+// Loses all packets that arrive until it hears.
 class DeafEndpoint final : public io::ForwardingEndpoint {
  public:
   DeafEndpoint(std::unique_ptr<io::Endpoint> endpoint, Hearing& hearing)
@@ -213,7 +213,7 @@ class DeafEndpoint final : public io::ForwardingEndpoint {
     const std::span<const io::Received> batch = ForwardingEndpoint::receive();
     if (hearing_.works) return batch;
     for (const io::Received& each : batch) {
-      if (each.from == io::Peer{0}) hearing_.has_lost = true;
+      if (each.from == io::Neighbour{0}) hearing_.has_lost = true;
     }
     hearing_.has_lost.notify_all();
     return {};
@@ -223,7 +223,7 @@ class DeafEndpoint final : public io::ForwardingEndpoint {
   Hearing& hearing_;
 };
 
-// A rank that has its sum and makes no further call still repeats it to one that has not.
+// A rank that has its sum and makes no further call still repeats the sum to a rank that lacks it.
 TEST(SummingEndpoint, IsServedBetweenCalls) {
   JoinOptions options = options_of(0, 2);
   options.sites = Sites::workers;

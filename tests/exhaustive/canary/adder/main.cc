@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search over a pipeline that compares versions of a slot and no rounds, as the original one
-// does.
+// Searches a pipeline that compares the versions of a slot but not the rounds, as the original
+// pipeline does.
 #include "tests/exhaustive/canary/canary.h"
 
 int main() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search over exact sums that do not ask whether an addition was rounded.
+// Searches exact sums that do not ask whether an addition was rounded.
 #include "tests/exhaustive/canary/canary.h"
 
 int main() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search over an aggregator that does not compare rounds, as in the original protocol.
+// Searches an aggregator that does not compare rounds, as in the original protocol.
 #include "tests/exhaustive/canary/canary.h"
 
 int main() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles the PyTorch backend against this machine's torch, into the package of the folder, and
-lets the package's own doctor look at it."""
+then runs the package's own doctor."""
 
 import json
 import os
@@ -23,11 +23,19 @@ def run(*words):
 
 
 def compile_backend():
-    """Seconds that it took. After an earlier run only files that have changed are compiled."""
+    """Returns the seconds that it took. After an earlier run, only changed files are compiled."""
     begun = time.monotonic()
-    run("cmake", "-GNinja", "-S", FOLDER, "-B", BUILD, "-DCMAKE_BUILD_TYPE=Release",
+    run(
+        "cmake",
+        "-GNinja",
+        "-S",
+        FOLDER,
+        "-B",
+        BUILD,
+        "-DCMAKE_BUILD_TYPE=Release",
         f"-DPython_EXECUTABLE={sys.executable}",
-        f"-DINFOLD_UNITY={'OFF' if PROCESSORS > PROCESSORS_FOR_FILES_ALONE else 'ON'}")
+        f"-DINFOLD_UNITY={'OFF' if PROCESSORS > PROCESSORS_FOR_FILES_ALONE else 'ON'}",
+    )
     run("cmake", "--build", BUILD, "--parallel", PROCESSORS)
     run("cmake", "--install", BUILD, "--prefix", SITE)
     return round(time.monotonic() - begun, 1)
@@ -36,12 +44,25 @@ def compile_backend():
 def main():
     took_s = compile_backend()
     (extension,) = (SITE / "infold").glob("torch_*/_c*.so")
-    print(json.dumps({"what": "compiled", "seconds": took_s, "processors": PROCESSORS,
-                      "extension": str(extension.relative_to(SITE)),
-                      "bytes": extension.stat().st_size}), flush=True)
+    print(
+        json.dumps(
+            {
+                "what": "compiled",
+                "seconds": took_s,
+                "processors": PROCESSORS,
+                "extension": str(extension.relative_to(SITE)),
+                "bytes": extension.stat().st_size,
+            }
+        ),
+        flush=True,
+    )
     environment = os.environ | {"PYTHONPATH": str(SITE)}
-    subprocess.run([sys.executable, "-m", "infold.doctor"], check=True, stdin=subprocess.DEVNULL,
-                   env=environment)
+    subprocess.run(
+        [sys.executable, "-m", "infold.doctor"],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    )
 
 
 if __name__ == "__main__":

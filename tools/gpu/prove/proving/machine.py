@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this machine is and can do, found by trying: its processors, GPU, compilers, and whether it
-lets root make a network of namespaces with rates."""
+"""Finds out by trying what this machine is and can do: its processors, GPU and compilers, and
+whether root can make a network of namespaces with limited rates."""
 
 import concurrent.futures
 import importlib.util
@@ -17,16 +17,31 @@ import time
 
 from steps import FOLDER, INFOLD
 
-PROGRAMS = {"cmake": "--version", "ninja": "--version", "g++": "--version", "nvcc": "--version",
-            "ip": "-Version", "tc": "-Version", "ethtool": "--version", "taskset": "--version"}
+PROGRAMS = {
+    "cmake": "--version",
+    "ninja": "--version",
+    "g++": "--version",
+    "nvcc": "--version",
+    "ip": "-Version",
+    "tc": "-Version",
+    "ethtool": "--version",
+    "taskset": "--version",
+}
 SPIN_S = 0.3
 
 
 def _said(*words, timeout_s=60):
-    """Exit status and output. A program that is missing has status 127."""
+    """Returns exit status and output. The status is 127 if the program is missing or too slow."""
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", check=False, timeout=timeout_s)
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=timeout_s,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return 127, str(error)
     return done.returncode, (done.stdout + done.stderr).strip()
@@ -47,7 +62,7 @@ def _version(program, word):
 
 
 def _spin(processor):
-    """Loops that one processor makes in a short time."""
+    """Returns how many loops one processor makes in a short time."""
     os.sched_setaffinity(0, {processor})
     count, end = 0, time.perf_counter() + SPIN_S
     while time.perf_counter() < end:
@@ -57,8 +72,8 @@ def _spin(processor):
 
 
 def processors_worth(processors):
-    """How many times the work of one processor all of them do at once. The figure falls where
-    hardware threads share a core, and where others use the processors."""
+    """Returns how many times the work of one processor all of them do together. The figure falls
+    where hardware threads share a core, and where other programs use the processors."""
     with concurrent.futures.ProcessPoolExecutor(len(processors)) as pool:
         list(pool.map(_spin, processors))  # the processes exist before the measurement
         alone = max(pool.submit(_spin, processors[0]).result() for _ in range(3))
@@ -84,11 +99,13 @@ def _memory_gib():
 
 
 def _torch():
-    """torch's version and the GPU's name; a text is empty if there is none. torch may also print
-    warnings."""
-    script = ("import json, torch; has = torch.cuda.is_available(); "
-              "print(json.dumps({'torch': torch.__version__, 'cuda': torch.version.cuda, "
-              "'gpu': torch.cuda.get_device_name(0) if has else ''}))")
+    """Returns torch's version and the GPU's name, each empty if there is none. torch may print
+    warnings before the line of JSON."""
+    script = (
+        "import json, torch; has = torch.cuda.is_available(); "
+        "print(json.dumps({'torch': torch.__version__, 'cuda': torch.version.cuda, "
+        "'gpu': torch.cuda.get_device_name(0) if has else ''}))"
+    )
     _, said = _said(sys.executable, "-c", script, timeout_s=120)
     for line in said.splitlines():
         if line.startswith("{"):
@@ -98,7 +115,7 @@ def _torch():
 
 
 def _infold():
-    """Whether the folder's program starts here. An old C library refuses it with its own words."""
+    """Says whether the folder's program starts here. An old C library refuses it with a message."""
     status, said = _said(str(INFOLD), "--version")
     return {"starts": status == 0, "said": said.partition("\n")[0]}
 
@@ -108,31 +125,34 @@ def lab_tool(*words):
 
 
 def remove_lab(name):
-    """Removes what a killed measurement left."""
+    """Removes the lab that a killed measurement left behind."""
     if os.geteuid() == 0 and shutil.which("ip"):
         lab_tool("down", "--name", name)
 
 
 def _lab():
-    """"yes" if a lab with rates works here; otherwise the reason."""
-    # bench compare takes a lock there.
+    """ "yes" if a lab with rates works here; otherwise the reason."""
+    # `infold bench compare` takes a lock in this folder.
     if os.geteuid() == 0:
         os.makedirs("/run/lock", exist_ok=True)
-    status, said = lab_tool("up", "--name", "infold-probe", "--world", "2", "--rate", "1gbit",
-                            "--congestion", "cubic")
+    status, said = lab_tool(
+        "up", "--name", "infold-probe", "--world", "2", "--rate", "1gbit", "--congestion", "cubic"
+    )
     if status == 0:
         status, said = lab_tool("exec", "--name", "infold-probe", "0", "true")
     if os.geteuid() == 0:
         lab_tool("down", "--name", "infold-probe")
-    # The kernel's own words come last, after a script that they are about.
+    # The kernel's message comes last, after the script that it is about.
     return "yes" if status == 0 else " ".join(said.removeprefix("dev lab: ").split())[-200:]
 
 
 def describe(log):
     processors = sorted(os.sched_getaffinity(0))
     torch, gpu = _torch()
-    siblings = {_read(f"/sys/devices/system/cpu/cpu{each}/topology/thread_siblings_list")
-                for each in processors} - {""}
+    siblings = {
+        _read(f"/sys/devices/system/cpu/cpu{each}/topology/thread_siblings_list")
+        for each in processors
+    } - {""}
     made = {
         "system": f"{platform.system()} {platform.release()}, {_distribution()}",
         "sandbox": _sandbox(),
@@ -146,9 +166,13 @@ def describe(log):
         "pytest": importlib.util.find_spec("pytest") is not None,
         "torch": torch,
         "gpu": gpu,
-        "gpu_link": _said("nvidia-smi", "--query-gpu=driver_version,memory.total,"
-                          "pcie.link.gen.current,pcie.link.width.current",
-                          "--format=csv,noheader")[1].splitlines()[-1] if gpu else "",
+        "gpu_link": _said(
+            "nvidia-smi",
+            "--query-gpu=driver_version,memory.total,pcie.link.gen.current,pcie.link.width.current",
+            "--format=csv,noheader",
+        )[1].splitlines()[-1]
+        if gpu
+        else "",
         "programs": {name: _version(name, word) for name, word in PROGRAMS.items()},
         "infold": _infold(),
         "lab": _lab(),

@@ -10,14 +10,14 @@ import gpu_job
 import torch
 import torch.distributed as dist
 
-PIECE_BYTES = 4 << 20  # as python/backend/staging.cc copies
+PIECE_BYTES = 4 << 20  # the size in which python/backend/staging.cc copies
 BYTES, BYTES_SMALL = (1 << 20, 25 << 20, 256 << 20), (1 << 20,)
 ROUNDS, WARM_UPS = 7, 2
 
 
 class Tensors:
-    """A tensor on the device and one in pinned memory of the host. Before each measurement they get
-    their numbers again, because sums of sums would grow without end."""
+    """A tensor on the device and one in pinned memory of the host. Both get their first numbers
+    again before each measurement, because sums of sums would grow without end."""
 
     def __init__(self, count, device):
         self._source = torch.randn(count, generator=torch.Generator().manual_seed(1))
@@ -33,7 +33,7 @@ class Tensors:
 
 
 def _median_ms(action, tensors, group, device):
-    """Of rank 0. All ranks begin together."""
+    """Returns the median of this rank, of which rank 0 prints its own. All ranks begin together."""
     times = []
     for _ in range(WARM_UPS + ROUNDS):
         tensors.renew()
@@ -49,7 +49,7 @@ def _copy(to, source):
 
 
 def _whole(tensors, group, device):
-    """Medians of: the call, wait(), and all until the result is on the device."""
+    """Returns medians: of the call, of wait(), and of all until the result is on the device."""
     calls, waits, ends = [], [], []
     for _ in range(WARM_UPS + ROUNDS):
         tensors.renew()
@@ -68,20 +68,26 @@ def _whole(tensors, group, device):
 
 
 def measure(count, groups, size, device):
-    """The figures of one size of tensors."""
+    """Returns the figures of one size of tensors."""
     tensors = Tensors(count, device)
     on_host, on_device = tensors.on_host, tensors.on_device
     gloo = groups[size, gpu_job.GLOO]
-    found = {"first_pinning_ms": tensors.pinning_ms,
-             "to_host_ms": _median_ms(lambda: _copy(on_host, on_device), tensors, gloo, device),
-             "to_device_ms": _median_ms(lambda: _copy(on_device, on_host), tensors, gloo, device)}
+    found = {
+        "first_pinning_ms": tensors.pinning_ms,
+        "to_host_ms": _median_ms(lambda: _copy(on_host, on_device), tensors, gloo, device),
+        "to_device_ms": _median_ms(lambda: _copy(on_device, on_host), tensors, gloo, device),
+    }
     for way in gpu_job.WAYS:
         group = groups[size, way]
         call_ms, wait_ms, end_ms = _whole(tensors, group, device)
         found[way] = {
-            "sum_on_host_ms": _median_ms(lambda g=group: dist.all_reduce(on_host, group=g), tensors,
-                                         gloo, device),
-            "host_in_call_ms": call_ms, "host_in_wait_ms": wait_ms, "whole_ms": end_ms}
+            "sum_on_host_ms": _median_ms(
+                lambda g=group: dist.all_reduce(on_host, group=g), tensors, gloo, device
+            ),
+            "host_in_call_ms": call_ms,
+            "host_in_wait_ms": wait_ms,
+            "whole_ms": end_ms,
+        }
     return found
 
 
@@ -97,12 +103,19 @@ def body(rank, groups, device, small):
 def show(found, size, count_bytes):
     common = {"ranks": size, "bytes": count_bytes}
     copies = {key: value for key, value in found.items() if key not in gpu_job.WAYS}
-    rates = {name.replace("_ms", "_GB_per_s"): count_bytes / 1e6 / copies[name]
-             for name in ("to_host_ms", "to_device_ms")}
+    rates = {
+        name.replace("_ms", "_GB_per_s"): count_bytes / 1e6 / copies[name]
+        for name in ("to_host_ms", "to_device_ms")
+    }
     gpu_job.show(what="copies", **common, **copies, **rates)
     for way in gpu_job.WAYS:
-        gpu_job.show(what="all_reduce", way=way, **common, **found[way],
-                     GB_per_s=count_bytes / 1e6 / found[way]["whole_ms"])
+        gpu_job.show(
+            what="all_reduce",
+            way=way,
+            **common,
+            **found[way],
+            GB_per_s=count_bytes / 1e6 / found[way]["whole_ms"],
+        )
 
 
 if __name__ == "__main__":

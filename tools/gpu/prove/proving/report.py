@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found: prove.json, which is whole after every step, and prove.log with all output."""
+"""Writes what a run finds: prove.json, which is complete after every step, and prove.log with all
+output."""
 
 import json
 import sys
@@ -10,8 +11,13 @@ class Report:
     def __init__(self, folder, about):
         self.log = open(folder / "prove.log", "w", encoding="utf-8")
         self._path = folder / "prove.json"
-        self._run = {"about": about, "started": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-                     "complete": False, "machine": {}, "steps": []}
+        self._run = {
+            "about": about,
+            "started": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+            "complete": False,
+            "machine": {},
+            "steps": [],
+        }
         self._begun = 0.0
         self._write()
 
@@ -41,8 +47,9 @@ class Report:
 
     def begin(self, name, profile):
         self._begun = time.monotonic()
-        self._run["steps"].append({"name": name, "profile": profile, "status": "running",
-                                   "figures": []})
+        self._run["steps"].append(
+            {"name": name, "profile": profile, "status": "running", "figures": []}
+        )
         self.log_line(f"\n== {profile}: {name}")
         self._write()
 
@@ -52,15 +59,26 @@ class Report:
 
     def end(self, status, reason):
         step = self._run["steps"][-1]
-        step |= {"status": status, "reason": reason,
-                 "seconds": round(time.monotonic() - self._begun, 1)}
+        step |= {
+            "status": status,
+            "reason": reason,
+            "seconds": round(time.monotonic() - self._begun, 1),
+        }
         note = f": {reason}" if reason else ""
         self._say(f"{status:9} {step['profile']}: {step['name']}, {step['seconds']} s{note}")
         self._write()
 
     def skip(self, name, profile, reason):
-        self._run["steps"].append({"name": name, "profile": profile, "status": "skipped",
-                                   "reason": reason, "seconds": 0, "figures": []})
+        self._run["steps"].append(
+            {
+                "name": name,
+                "profile": profile,
+                "status": "skipped",
+                "reason": reason,
+                "seconds": 0,
+                "figures": [],
+            }
+        )
         self._say(f"skipped   {profile}: {name}: {reason}")
         self._write()
 
@@ -70,10 +88,14 @@ class Report:
                 step |= {"status": "stopped", "reason": "stopped on request"}
         self._run["complete"] = complete
         self._write()
-        count = {status: sum(step["status"] in names for step in self._run["steps"])
-                 for status, names in (("passed", ("passed",)),
-                                       ("failed", ("failed", "timed out")),
-                                       ("skipped", ("skipped", "stopped")))}
+        count = {
+            status: sum(step["status"] in names for step in self._run["steps"])
+            for status, names in (
+                ("passed", ("passed",)),
+                ("failed", ("failed", "timed out")),
+                ("skipped", ("skipped", "stopped")),
+            )
+        }
         self._say(", ".join(f"{number} {status}" for status, number in count.items()))
         if self.failed:
             print(f"prove: all output is in {self.log.name}", file=sys.stderr)

@@ -6,8 +6,8 @@ gpu    compiles the PyTorch backend against this machine's torch, runs its tests
 cores  sums 25 MiB over 4 and 8 ranks and a switch, a processor each, beside Gloo's ring; measures
        the processor time of one rank
 
-Without a profile: both. A profile takes 5 minutes at most and needs no network. Figures go to
-prove.json and all output to prove.log, as they come; a step that fails does not stop the next. The
+Without a profile, both run. A profile takes 5 minutes at most and needs no network. Figures go to
+prove.json and all output to prove.log as they come; a step that fails does not stop the next. The
 profile "cores" makes network namespaces, for which it needs root. docs/benchmarks/gpu.md in
 infold's repository has more.
 """
@@ -28,14 +28,23 @@ LAB_NAME = "infold-bench"
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="prove.sh", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="prove.sh", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("profiles", nargs="*", metavar="gpu|cores", help="what to prove")
-    parser.add_argument("--out", type=pathlib.Path, default=FOLDER / "results", metavar="FOLDER",
-                        help="for prove.json and prove.log (default: results/ beside this script)")
-    parser.add_argument("--rehearse", action="store_true",
-                        help="run each step in small and without a limit, to see that it runs; the "
-                        "figures say nothing")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=FOLDER / "results",
+        metavar="FOLDER",
+        help="for prove.json and prove.log (default: results/ beside this script)",
+    )
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="run each step in small and without a limit, to see that it runs; the "
+        "figures say nothing",
+    )
     options = parser.parse_args()
     for profile in options.profiles:
         if profile not in PROFILES:
@@ -63,26 +72,33 @@ def interrupted(_signal, _frame):
     raise KeyboardInterrupt
 
 
+def open_report(folder):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return Report(folder, json.loads((FOLDER / "about.json").read_text("utf-8")))
+    except OSError as error:
+        print(f"prove: cannot write results: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
 def main():
     options = parse()
     signal.signal(signal.SIGTERM, interrupted)
+    report = None
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        report = Report(options.out, json.loads((FOLDER / "about.json").read_text("utf-8")))
-    except OSError as error:
-        print(f"prove: cannot write results: {error}", file=sys.stderr)
-        return 2
-    try:
+        report = open_report(options.out)
         machine = machines.describe(report.log) | {"rehearsal": options.rehearse}
         report.describe(machine)
         for profile in options.profiles:
             run_profile(profile, machine, report)
     except KeyboardInterrupt:
-        report.close(complete=False)
+        if report:
+            report.close(complete=False)
         print("prove: stopped on request; the results so far are in", options.out, file=sys.stderr)
         return 130
     finally:
-        machines.remove_lab(LAB_NAME)
+        if report:
+            machines.remove_lab(LAB_NAME)
     report.close(complete=True)
     return 1 if report.failed else 0
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of each profile, in the order of their worth. A step names its command, its limit, and
-the reason why a machine cannot run it."""
+"""The steps of each profile, the most valuable first. A step names its command, its limit, and the
+reason why a machine cannot run it."""
 
 import dataclasses
 import pathlib
@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable
 
 HERE = pathlib.Path(__file__).resolve().parent
-# The folder that travels. It has the paths of the repository, so that this is also its root.
+# The folder that travels. Its paths are those of the repository, so in a checkout this is the
+# repository's root.
 FOLDER = HERE.parents[3]
 INFOLD = FOLDER / "site" / "infold" / "bin" / "infold"
 PROFILES = ("gpu", "cores")
-# A profile ends by then. The last steps get less time, or none.
+# A profile ends after this time, so that its last steps may get less time than their limit, or
+# none.
 PROFILE_LIMIT_S = 300
-RANKS = 8  # most ranks of a step; each wants a processor, and so does the switch
+RANKS = 8  # the most ranks of a step; each needs a processor, and so does the switch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +45,11 @@ class Step:
 
 
 def needs_infold(machine):
-    return "" if machine["infold"]["starts"] else (
-        f"infold does not start here: {machine['infold']['said']}")
+    return (
+        ""
+        if machine["infold"]["starts"]
+        else (f"infold does not start here: {machine['infold']['said']}")
+    )
 
 
 def needs_torch(machine):
@@ -100,24 +105,61 @@ def size_for(machine):
 
 
 def compare(rate, mtu):
-    """`infold bench compare` in the lab, with a processor for each process where there are so
-    many."""
+    """Returns the command of `infold bench compare` in the lab. It gives each process a processor
+    of its own if there are enough."""
+
     def command(machine):
         size = size_for(machine)
         apart = ["--apart"] if machine["processors"] > RANKS else []
-        return [str(INFOLD), "bench", "compare", "--world", f"4,{RANKS}", "--bytes", size.bytes,
-                "--infold", "native,bfp16,bfp8", "--peers", "gloo-ring", *apart, "--rate", rate,
-                "--mtu", mtu, "--rounds", size.rounds, "--iterations",
-                size.unshaped if rate == "none" else size.shaped, "--json", "--out",
-                str(FOLDER / "work" / f"compare-{rate}-{mtu}")]
+        return [
+            str(INFOLD),
+            "bench",
+            "compare",
+            "--world",
+            f"4,{RANKS}",
+            "--bytes",
+            size.bytes,
+            "--infold",
+            "native,bfp16,bfp8",
+            "--rivals",
+            "gloo-ring",
+            *apart,
+            "--rate",
+            rate,
+            "--mtu",
+            mtu,
+            "--rounds",
+            size.rounds,
+            "--iterations",
+            size.unshaped if rate == "none" else size.shaped,
+            "--json",
+            "--out",
+            str(FOLDER / "work" / f"compare-{rate}-{mtu}"),
+        ]
+
     return command
 
 
 def processor_time(machine):
     size = size_for(machine)
-    return [str(INFOLD), "bench", "host", "--shape", "apart", "--wire", "native,bfp16,bfp8",
-            "--peer", "gloo", "--bytes", size.bytes, "--rounds", size.rounds, "--iterations",
-            size.unshaped, "--json"]
+    return [
+        str(INFOLD),
+        "bench",
+        "host",
+        "--shape",
+        "apart",
+        "--wire",
+        "native,bfp16,bfp8",
+        "--rival",
+        "gloo",
+        "--bytes",
+        size.bytes,
+        "--rounds",
+        size.rounds,
+        "--iterations",
+        size.unshaped,
+        "--json",
+    ]
 
 
 STEPS = (

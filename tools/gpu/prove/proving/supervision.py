@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one step as a process group of its own, which ends with its limit. Lines of JSON that it
-prints are its figures, and all other lines go to the log."""
+"""Runs one step in a process group of its own, and ends it at its limit. All that it prints goes to
+the log; lines of JSON are its figures."""
 
 import json
 import os
@@ -13,13 +13,13 @@ import time
 from steps import FOLDER
 
 sys.path.append(str(FOLDER / "tools"))
-from testing import process as processes  # noqa: E402
+from testing import process as processes
 
-GRACE_S = 5  # between the end of a step's output and its own
+GRACE_S = 5  # that a step has to end after its output has ended
 
 
 def figures_of(line):
-    """The object of a line of JSON; None for other lines."""
+    """Returns the object of a line of JSON, or None for another line."""
     if not line.startswith("{"):
         return None
     try:
@@ -45,16 +45,23 @@ def run_step(step, machine, limit_s, report):
     begun = time.monotonic()
     words = step.words(machine)
     report.log_line("$ " + " ".join(words))
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace",
-                               start_new_session=True,
-                               env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    process = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
     lines = queue.Queue()
 
     def read():
         for line in process.stdout:
             lines.put(line.rstrip("\n"))
         lines.put(None)
+
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     last = ""
@@ -73,7 +80,7 @@ def run_step(step, machine, limit_s, report):
     finally:
         processes.stop_group(process)
         reader.join(GRACE_S)
-        if not reader.is_alive():  # otherwise a process that left the group still has the pipe
+        if not reader.is_alive():  # otherwise a process that left the group still holds the pipe
             process.stdout.close()
     if late:
         report.end("timed out", f"not done after {limit_s} s; last words: {last}")

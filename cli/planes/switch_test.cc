@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests infold switch with options that do not go together. Its message must name them before it
+// opens a socket or attaches a program.
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/temp_folder_testing.h"
+#include "cli/commands.h"
+#include "cli/switch/switch_testing.h"
+
+namespace infold::cli {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
+  const std::vector<Refusal> refusals = {
+      {{"--dev", "eth0"}, "--dev: needs --plane xdp"},
+      {{"--pin"}, "--pin: needs --plane xdp"},
+      {{"--plane", "fpga"}, "--plane"},
+      {{"--metrics", "7790"}, "--metrics: '7790'"},
+      {{"--plane", "xdp", "--listen", "10.0.0.1:7700"}, "--dev: --plane xdp needs the names"},
+      {{"--plane", "xdp", "--dev", ","}, "--dev: --plane xdp needs the names"},
+      {{"--plane", "xdp", "--dev", "a,b,a", "--listen", "10.0.0.1:7700"}, "--dev: an interface"},
+      {{"--plane", "xdp", "--dev", "eth0"}, "--listen: --plane xdp needs one address"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", ":7700"}, "--listen: --plane xdp"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:0"}, "--listen: --plane xdp"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--threads", "2"},
+       "--threads: --plane xdp has no threads"},
+      {{"--plane", "xdp", "--dev", "eth0", "--listen", "10.0.0.1:7700", "--no-offload"},
+       "--no-offload: --plane xdp"},
+      {{"--ports", "1"}, "--ports: needs --plane p4"},
+      {{"--plane", "xdp", "--p4runtime", "127.0.0.1:9559"}, "--p4runtime: needs --plane p4"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--dev", "eth0"}, "--dev: needs --plane xdp"},
+      {{"--plane", "p4"}, "--listen: --plane p4 needs one address"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--threads", "2"},
+       "--threads: --plane p4 has no threads; the device sums"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700"}, "--p4runtime: --plane p4 needs"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1"},
+       "--program: --plane"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b"},
+       "--ports: --plane p4 needs"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b", "--ports", "1,x"},
+       "--ports: 'x' is no port of --target bmv2; allowed: 0 to 509"},
+      {{"--plane", "p4", "--target", "tofino", "--listen", "10.0.0.1:7700", "--p4runtime",
+        "127.0.0.1:1", "--program", "b", "--ports", "1,128"},
+       "--ports: '128' is no port of --target tofino; allowed: 0 to 67"},
+      {{"--target", "tofino"}, "--target: needs --plane p4"},
+      {{"--plane", "p4", "--target", "tofino2"}, "--target"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b", "--ports", "1,1"},
+       "--ports: a port is named twice"},
+      {{"--plane", "p4", "--listen", "[::1]:7700", "--p4runtime", "127.0.0.1:1", "--program", "b",
+        "--ports", "1"},
+       "--listen: --plane p4 sums packets of IPv4"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b", "--ports", "1", "--parent", "10.0.0.9:7700"},
+       "--parent: a P4 pipeline sends no sums up"},
+  };
+  expect_refused([] { return make_switch_command(); }, refusals);
+}
+
+TEST(SwitchCommand, TakesThePlaneFromAFile) {
+  const base::TempFolder folder;
+  const std::string path = folder.file("switch.toml");
+  std::ofstream(path) << "plane = \"xdp\"\ndev = \"infold-none\"\nlisten = \"127.0.0.1:7700\"\n"
+                      << "pin = true\n";
+  const Outcome outcome = start_switch(make_switch_command(), {"--config", path.c_str()});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+#ifdef INFOLD_XDP
+  EXPECT_THAT(outcome.log, HasSubstr("there is no interface 'infold-none'"));
+#else
+  EXPECT_THAT(outcome.log, HasSubstr("no packet program"));
+#endif
+}
+
+}  // namespace
+}  // namespace infold::cli

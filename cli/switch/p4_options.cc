@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/switch/p4_options.h"
+
+namespace infold::cli {
+
+void P4Options::declare(Options& options) {
+  options.address("--p4runtime", device, device_at,
+                  "Address of the device's P4Runtime server, HOST:PORT; needs --plane p4");
+  options.choice("--target", target, {"bmv2", "tofino"},
+                 "Which program the device runs: that for BMv2, or that for Tofino; needs --plane "
+                 "p4");
+  options.path("--program", program,
+               "Folder with infold.p4info.bin, and infold.json for BMv2 or infold.bin for Tofino; "
+               "needs --plane p4",
+               "FOLDER");
+  options.text_list("--ports", ports,
+                    "Ports of the device that lead to stations, numbers with commas between; needs "
+                    "--plane p4");
+  options.whole<std::uint32_t>("--device-id", id, {0, 0xFFFFFFFF},
+                               "Number of the device at its server; needs --plane p4");
+}
+
+const char* P4Options::find_given() const {
+  if (!device.empty()) return "--p4runtime";
+  if (target != "bmv2") return "--target";
+  if (!program.empty()) return "--program";
+  if (!ports.empty()) return "--ports";
+  return id != 0 ? "--device-id" : nullptr;
+}
+
+}  // namespace infold::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planes/p4/targets/limits.h"
+
+#include "core/adder/adder.h"
+#include "planes/p4/program.h"
+
+namespace infold::p4 {
+namespace {
+
+constexpr core::SiteRecord record_of(core::ReductionSet reductions) {
+  core::SiteRecord record = core::adder_record(kElementsMax);
+  record.formats = {core::WireFormat::i32};
+  record.reductions = reductions;
+  record.is_big_endian = true;
+  record.verifies_checksums = true;
+  return record;
+}
+
+// Port 510 is the controller's, and port 511 drops packets.
+constexpr TargetLimits kBmv2 = {
+    .record = record_of(core::ReductionSet::all()), .port_max = 509, .program_file = "infold.json"};
+
+// On the chip, a pair of sums has four operations: write, add, take the maximum, and read the high
+// half. Packets that pass again come in at port 68, which is in the first pipe. Other pipes have
+// separate registers.
+constexpr TargetLimits kTofino = {
+    .record = record_of({core::Reduction::sum, core::Reduction::average, core::Reduction::max}),
+    .port_max = 67,
+    .program_file = "infold.bin"};
+
+}  // namespace
+
+const TargetLimits& limits_of(TargetKind target) {
+  return target == TargetKind::bmv2 ? kBmv2 : kTofino;
+}
+
+}  // namespace infold::p4

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The times of one compressed call, and how ranks agree on them: by taking the maxima of a few
+// floats.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <span>
+
+namespace infold::compress {
+
+struct CallTimes {
+  // All times are in seconds. The last rank to reach a collective does not wait for any other rank,
+  // so the least time over all ranks is the network's time. All ranks wait for the slowest codec,
+  // so the greatest time counts there.
+  float collectives = 0;
+  float codec = 0;
+  // How much of the call the caller's own work hides. The greatest value counts, because the
+  // slowest rank sets the pace.
+  float hidden = 0;
+
+  friend bool operator==(const CallTimes&, const CallTimes&) = default;
+};
+
+using TimesMaxima = std::array<float, 3>;
+
+// About a day, which is longer than any deadline.
+constexpr float kCallSecondsMax = 1e5F;
+// Shorter times are noise of the clock. It is above zero so that quotients are finite.
+constexpr float kCallSecondsMin = 1e-6F;
+
+// Returns what a rank sends. A rank without times sends values that make the agreed times unknown.
+inline TimesMaxima to_maxima(const std::optional<CallTimes>& own) {
+  if (!own) return {1, 0, 0};
+  return {-own->collectives, own->codec, own->hidden};
+}
+
+// Other ranks contribute to the maxima, so they are not trusted. Returns nothing if a rank had no
+// times, or if a value cannot be a time.
+inline std::optional<CallTimes> from_maxima(std::span<const float, 3> maxima) {
+  const CallTimes times{-maxima[0], maxima[1], maxima[2]};
+  for (const float each : {times.collectives, times.codec, times.hidden}) {
+    if (!(each >= 0 && each <= kCallSecondsMax)) return std::nullopt;
+  }
+  return CallTimes{std::max(times.collectives, kCallSecondsMin), times.codec, times.hidden};
+}
+
+}  // namespace infold::compress

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decides how the calls of one list of parameters travel: at which rung of a setting, or plain.
+// Rungs are values of the setting, beginning with the fewest bytes. The steerer takes the finest
+// way whose time is within a tolerance of the fastest way's time. Time that the caller's work hides
+// counts as free.
+//
+//   setting() -> the call is made -> learn(times of the call before, as all ranks have agreed)
+//
+// It has no clock and draws no random numbers, so the same agreed times give the same settings at
+// all ranks.
+//
+// To predict, it models a call's time as a latency plus bytes over a rate. The present rung tells
+// the rate at once, and one more rung tells the latency. From time to time it looks at another rung
+// or at plain calls. Apart from the first calls, such looks take at most 1/32 more time. A move
+// that reverses the one before makes the next one wait twice as long, so that noise causes few
+// moves.
+//
+//   call 0    the first rung, not measured because buffers still grow
+//   1, 2      the first rung
+//   3, 4      another rung, for the latency
+//   5, 6      plain, if that is allowed
+//   then      decisions
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compress/steering/call_times.h"
+#include "compress/steering/smoothed.h"
+
+namespace infold::compress {
+
+class Steerer {
+ public:
+  struct Options {
+    // The bytes of each rung, in any unit and never falling. There must be at least one rung.
+    std::vector<double> sizes;
+    std::size_t start = 0;  // the first rung
+    bool may_skip = false;
+    double tolerance = 0.1;
+  };
+  struct Setting {
+    std::size_t rung = 0;  // the rung of compressed calls
+    bool is_plain = false;
+
+    friend bool operator==(const Setting&, const Setting&) = default;
+  };
+
+  // A move goes to a rung with at most this many times the present rung's bytes, because a
+  // prediction from few bytes is unreliable.
+  static constexpr double kRiseMax = 4;
+  // Calls between looks. The number doubles as long as nothing changes.
+  static constexpr int kLookEveryMin = 32;
+  static constexpr int kLookEveryMax = 4096;
+  // A look may cost this share of the time until the next look. A way that takes more than 65 times
+  // as long is therefore not looked at until the network changes.
+  static constexpr double kLookShare = 1.0 / 32;
+  // Two calls, so that a single slow one does not decide.
+  static constexpr int kLookCalls = 2;
+  // Rungs whose sizes are closer than this factor cannot tell the latency.
+  static constexpr double kApart = 1.4;
+  // Calls between moves. The times of a call are known two calls later, and the times of two calls
+  // are needed.
+  static constexpr int kPatienceMin = 2;
+  static constexpr int kPatienceMax = 64;
+
+  explicit Steerer(Options options);
+
+  // The setting of the next call.
+  Setting setting() const { return of(now_); }
+  // Call it when the call with setting() has succeeded. Unknown times are ignored.
+  void learn(const std::optional<CallTimes>& times);
+
+  // Everything that it remembers, as numbers that a float holds exactly.
+  std::vector<float> state() const;
+  // Returns false and changes nothing if this cannot be the state of a steerer with these rungs.
+  bool load(std::span<const float> state);
+
+ private:
+  // A place numbers the ways from the fewest bytes on: first the rungs, then plain.
+  int rungs() const { return static_cast<int>(options_.sizes.size()); }
+  int plain() const { return rungs(); }
+  Setting of(int place) const;
+  double size_of(int rung) const { return options_.sizes[static_cast<std::size_t>(rung)]; }
+
+  void observe(int place, const CallTimes& times);
+  void observe_rung(int rung, double seconds);
+  void fit();
+  void note_jump();
+
+  int decide();
+  int first_looks();
+  void move(int place);
+  void look_at(int place, int calls);
+  bool look();
+  std::optional<int> other_rung() const;
+
+  double network_time(int rung) const;
+  double plain_time() const;
+  double cost(int place) const;
+  bool is_open(int place) const;
+  int choose() const;
+
+  bool is_sound() const;
+  template <typename Visitor>
+  void visit(const Visitor& visitor);
+
+  Options options_;
+
+  // The places in force, of the last call, of the next call, and of the current look.
+  int home_;
+  int former_;
+  int now_;
+  int look_ = 0;
+  int look_left_ = 0;  // calls that the look still has to make
+  int stage_ = 0;      // progress of the first looks
+  int learned_ = 0;    // times that came before the first that counts
+  int hold_ = 2;       // calls until the next decision
+  int patience_ = kPatienceMin;
+  int direction_ = 0;  // of the last move; 0: none, 1: to more bytes, 2: to fewer
+  int look_every_ = kLookEveryMin;
+  int since_look_ = 0;
+  int looks_ = 0;  // lets the two kinds of looks alternate
+
+  // These are times of the network in seconds, except for the codec's times and the hidden time.
+  int here_rung_;  // the last rung in force
+  Smoothed here_;
+  int there_rung_ = -1;  // another rung, for the latency; -1: none
+  Smoothed there_;
+  float latency_ = 0;
+  float guess_ = 0;  // the predicted time of the rung in force, at the last move
+  Smoothed plain_;
+  // The level of one when the other was last measured. Compared with the level now, it shows how
+  // the network has changed.
+  float here_at_plain_ = 0;
+  float plain_at_here_ = 0;
+  Smoothed codec_;
+  Smoothed plain_codec_;
+  Smoothed hidden_;
+};
+
+}  // namespace infold::compress

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests the steerer on links in virtual time: how close it comes to the best fixed rung, what noise
+// and hostile ranks can do, and that a saved steerer continues in the same way.
+#include "compress/steering/steerer.h"
+
+#include <array>
+#include <functional>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "compress/testing.h"
+
+namespace infold::compress {
+namespace {
+
+using Setting = Steerer::Setting;
+
+// A link that carries one bucket of 25 MB, of which rungs send 0.1 to 10 %.
+struct Link {
+  double megabits = 100;
+  double latency = 0.002;
+  double codec = 0.02;
+  double hidden = 0;  // how much the caller's work hides
+};
+
+constexpr double kBytes = 25e6;
+constexpr std::size_t kRungs = 16;
+
+Steerer::Options usual_options() {
+  std::vector<double> sizes;
+  for (std::size_t i = 0; i < kRungs; ++i) {
+    sizes.push_back(kBytes * 0.001 * std::pow(100.0, static_cast<double>(i) / (kRungs - 1)));
+  }
+  return {.sizes = sizes, .start = 8};
+}
+
+CallTimes times_of(const Link& link, const Setting& setting) {
+  const double bytes = setting.is_plain ? kBytes : usual_options().sizes[setting.rung];
+  return {static_cast<float>(link.latency + bytes * 8 / (link.megabits * 1e6)),
+          static_cast<float>(setting.is_plain ? 0.001 : link.codec),
+          static_cast<float>(link.hidden)};
+}
+
+double step_time(const Link& link, const Setting& setting) {
+  const CallTimes times = times_of(link, setting);
+  return std::max(link.hidden, double{times.collectives} + double{times.codec});
+}
+
+double best_time(const Link& link, bool may_skip) {
+  double best = may_skip ? step_time(link, {0, true}) : 1e9;
+  for (std::size_t rung = 0; rung < kRungs; ++rung) {
+    best = std::min(best, step_time(link, {rung, false}));
+  }
+  return best;
+}
+
+// Makes calls one after another. The times of a call reach the steerer after the next call, as in a
+// job.
+class Training {
+ public:
+  using Noise = std::function<void(CallTimes& times)>;
+
+  explicit Training(Steerer steerer) : steerer_(std::move(steerer)) {}
+
+  // Returns the time of all steps, divided by the time of the best fixed way.
+  double steps(const Link& link, int count, bool may_skip = false, const Noise& noise = {}) {
+    double whole = 0;
+    for (int i = 0; i < count; ++i) {
+      const Setting setting = steerer_.setting();
+      settings.push_back(setting);
+      steerer_.learn(last_);
+      last_ = times_of(link, setting);
+      whole += step_time(link, setting);
+      if (noise) noise(*last_);
+    }
+    return whole / (count * best_time(link, may_skip));
+  }
+  // Counts how often the setting changed during the last calls.
+  int changes(std::size_t calls) const {
+    int changes = 0;
+    for (std::size_t i = settings.size() - calls; i < settings.size(); ++i) {
+      changes += settings[i] == settings[i - 1] ? 0 : 1;
+    }
+    return changes;
+  }
+  // Returns the rung that most of the last calls had.
+  std::size_t usual_rung(std::size_t calls) const {
+    std::array<int, kRungs> counts = {};
+    for (std::size_t i = settings.size() - calls; i < settings.size(); ++i) {
+      ++counts.at(settings[i].rung);
+    }
+    return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) -
+                                    counts.begin());
+  }
+  Steerer& steerer() { return steerer_; }
+
+  std::vector<Setting> settings;
+
+ private:
+  Steerer steerer_;
+  std::optional<CallTimes> last_;
+};
+
+// After this many calls, the steerer has adapted to the present network.
+constexpr int kAdapt = 20;
+constexpr int kPhase = 300;
+
+TEST(Steerer, FollowsALinkFrom100To20To100Megabits) {
+  for (const double hidden : {0.0, 0.05, 0.2, 1.0}) {
+    Training training{Steerer(usual_options())};
+    for (const double megabits : {100.0, 20.0, 100.0}) {
+      SCOPED_TRACE(fmt::format("{} Mbit/s, hidden {}", megabits, hidden));
+      const Link link{.megabits = megabits, .hidden = hidden};
+      EXPECT_LE(training.steps(link, kAdapt), 1.5);
+      EXPECT_LE(training.steps(link, kPhase), 1.15);
+      // Only looks remain. Each takes two calls and changes the setting twice.
+      EXPECT_LE(training.changes(kPhase), 8);
+    }
+  }
+}
+
+// The steerer sends as many bytes as the caller's work hides, which are fewer on a slower link.
+TEST(Steerer, TakesTheFinestRungThatIsHidden) {
+  Training training{Steerer(usual_options())};
+  const Link fast{.megabits = 100, .hidden = 0.2};
+  training.steps(fast, 100);
+  const std::size_t fine = training.usual_rung(50);
+  EXPECT_LE(step_time(fast, {fine, false}), 0.2 * 1.1);
+  EXPECT_GT(step_time(fast, {fine + 1, false}), 0.2 * 1.06);
+  const Link slow{.megabits = 20, .hidden = 0.2};
+  training.steps(slow, 100);
+  const std::size_t coarse = training.usual_rung(50);
+  EXPECT_LT(coarse, fine);
+  EXPECT_LE(step_time(slow, {coarse, false}), 0.2 * 1.1);
+  EXPECT_GT(step_time(slow, {coarse + 1, false}), 0.2 * 1.06);
+}
+
+// If the time is nearly all latency, there is no reason to send fewer bytes.
+TEST(Steerer, TellsLatencyFromRate) {
+  Training training{Steerer(usual_options())};
+  const Link far{.megabits = 10'000, .latency = 0.1};
+  EXPECT_LE(training.steps(far, 100), 1.15);
+  EXPECT_EQ(training.usual_rung(50), kRungs - 1);
+}
+
+TEST(Steerer, NoiseAndOutliersMoveLittle) {
+  constexpr int kRepetitions = 20;
+  double sum = 0;
+  for (std::uint64_t seed = 0; seed < kRepetitions; ++seed) {
+    base::Prng prng(seed);
+    const auto noise = [&prng](CallTimes& times) {
+      times.collectives *= static_cast<float>(std::exp(0.15 * draw_normal(prng)));
+      if (prng.uniform() < 0.05) times.collectives += 0.5F;
+    };
+    Training training{Steerer(usual_options())};
+    for (const double megabits : {100.0, 20.0, 100.0}) {
+      const Link link{.megabits = megabits, .hidden = 0.1};
+      training.steps(link, 2 * kAdapt, false, noise);
+      sum += training.steps(link, kPhase, false, noise);
+      EXPECT_LE(training.changes(kPhase), 45) << "seed " << seed;
+    }
+  }
+  EXPECT_LE(sum / (3 * kRepetitions), 1.1);
+}
+
+// One rank comes half a second late to each call, and all others wait for this straggler.
+TEST(Steerer, AStragglerIsNoSlowNetwork) {
+  const auto straggle = [](CallTimes& times) {
+    TimesMaxima agreed = to_maxima(times);
+    CallTimes waiting = times;
+    waiting.collectives += 0.5F;
+    for (int rank = 0; rank < 3; ++rank) {
+      const TimesMaxima one = to_maxima(waiting);
+      for (std::size_t i = 0; i < agreed.size(); ++i) agreed[i] = std::max(agreed[i], one[i]);
+    }
+    times = from_maxima(agreed).value();
+  };
+  Training alone{Steerer(usual_options())};
+  Training waiting{Steerer(usual_options())};
+  const Link link{.hidden = 0.1};
+  alone.steps(link, 100);
+  waiting.steps(link, 100, false, straggle);
+  EXPECT_EQ(waiting.settings, alone.settings);
+}
+
+TEST(Steerer, SkipsWherePlainCallsAreFaster) {
+  Steerer::Options options = usual_options();
+  options.may_skip = true;
+  Training training{Steerer(options)};
+  const Link fast{.megabits = 40'000, .latency = 0.0005};
+  const Link slow{.megabits = 100, .latency = 0.0005};
+  for (int round = 0; round < 2; ++round) {
+    training.steps(fast, kAdapt, true);
+    EXPECT_LE(training.steps(fast, kPhase, true), 1.15);
+    EXPECT_TRUE(training.steerer().setting().is_plain);
+    training.steps(slow, kAdapt, true);
+    EXPECT_LE(training.steps(slow, kPhase, true), 1.15);
+    EXPECT_FALSE(training.steerer().setting().is_plain);
+  }
+}
+
+// Even if the codec is ten thousand times slower than the network, looking at it must not cost
+// much.
+TEST(Steerer, LooksAreBoundedHoweverSlowTheOtherWayIs) {
+  Steerer::Options options = usual_options();
+  options.may_skip = true;
+  for (const double codec : {0.1, 1.0, 100.0}) {
+    Training training{Steerer(options)};
+    const Link link{.megabits = 40'000, .latency = 0.0005, .codec = codec};
+    training.steps(link, kAdapt, true);
+    EXPECT_LE(training.steps(link, 5000, true), 1 + Steerer::kLookShare + 0.01);
+  }
+  Training training{Steerer(options)};
+  const Link link{.megabits = 1};
+  training.steps(link, kAdapt, true);
+  EXPECT_LE(training.steps(link, 5000, true), 1.15);
+}
+
+// With one rung, the only choice is between that rung and plain calls.
+TEST(Steerer, MaySkipWithoutASetting) {
+  Training training{Steerer({.sizes = {1}, .may_skip = true})};
+  training.steps({.megabits = 40'000, .latency = 0.0005}, 30, true);
+  EXPECT_TRUE(training.steerer().setting().is_plain);
+  training.steps({.megabits = 20, .latency = 0.0005}, 30, true);
+  EXPECT_FALSE(training.steerer().setting().is_plain);
+  Training fixed{Steerer({.sizes = {1}})};
+  fixed.steps({}, 100);
+  EXPECT_EQ(fixed.changes(99), 0);
+}
+
+TEST(CallTimes, WhatIsNoTimeIsUnknown) {
+  const float nan = std::nanf("");
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(from_maxima(to_maxima(CallTimes{2, 1, 3})), (CallTimes{2, 1, 3}));
+  EXPECT_EQ(from_maxima(TimesMaxima{-0.0F, 0, 0}), (CallTimes{kCallSecondsMin, 0, 0}));
+  EXPECT_FALSE(from_maxima(to_maxima(std::nullopt)));
+  for (const float wrong : {nan, infinity, -infinity, 1e9F}) {
+    EXPECT_FALSE(from_maxima(TimesMaxima{wrong, 1, 1})) << wrong;
+    EXPECT_FALSE(from_maxima(TimesMaxima{-1, wrong, 1})) << wrong;
+    EXPECT_FALSE(from_maxima(TimesMaxima{-1, 1, wrong})) << wrong;
+  }
+}
+
+// A rank may claim any times. Settings must stay within their limits, and a saved steerer must load
+// again. Without plain calls, the steerer recovers once the times are honest again.
+TEST(Steerer, HostileTimesOnlyCostTime) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    base::Prng prng(seed);
+    const auto draw = [&prng] {
+      return static_cast<float>(std::pow(10.0, prng.uniform() * 11 - 6));
+    };
+    Steerer::Options options = usual_options();
+    options.may_skip = seed % 2 == 0;
+    Training training{Steerer(options)};
+    training.steps({}, 300, options.may_skip, [&](CallTimes& times) {
+      times = {draw(), prng.uniform() < 0.5 ? 0 : draw(), prng.uniform() < 0.5 ? 0 : draw()};
+    });
+    for (const Setting& each : training.settings) EXPECT_LT(each.rung, kRungs);
+    Steerer again(options);
+    EXPECT_TRUE(again.load(training.steerer().state()));
+    if (options.may_skip) continue;
+    training.steps({}, 200);
+    EXPECT_LE(training.steps({}, kPhase), 1.15);
+  }
+}
+
+TEST(Steerer, UnknownTimesChangeNothing) {
+  Steerer steerer(usual_options());
+  for (int i = 0; i < 100; ++i) {
+    steerer.learn(std::nullopt);
+    EXPECT_TRUE(steerer.setting().rung == 8 || i < 6);
+  }
+}
+
+TEST(Steerer, GoesOnFromItsState) {
+  Steerer::Options options = usual_options();
+  options.may_skip = true;
+  for (int calls = 0; calls < 60; ++calls) {
+    Training training{Steerer(options)};
+    training.steps({.hidden = 0.1}, calls);
+    Steerer resumed(options);
+    ASSERT_TRUE(resumed.load(training.steerer().state()));
+    EXPECT_EQ(resumed.state(), training.steerer().state());
+    for (int i = 0; i < 60; ++i) {
+      const CallTimes times = times_of({.megabits = 20}, resumed.setting());
+      EXPECT_EQ(resumed.setting(), training.steerer().setting());
+      resumed.learn(times);
+      training.steerer().learn(times);
+    }
+  }
+}
+
+TEST(Steerer, RefusesAStateThatIsNone) {
+  Steerer steerer(usual_options());
+  const std::vector<float> state = steerer.state();
+  EXPECT_FALSE(steerer.load({}));
+  EXPECT_FALSE(steerer.load(std::span(state).first(state.size() - 1)));
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    for (const float wrong : {std::nanf(""), -2.0F, 1e9F}) {
+      std::vector<float> changed = state;
+      changed[i] = wrong;
+      EXPECT_FALSE(steerer.load(changed)) << i << " " << wrong;
+    }
+  }
+  std::vector<float> beyond = state;
+  beyond[0] = kRungs;  // plain, which is not allowed here
+  EXPECT_FALSE(steerer.load(beyond));
+  beyond[0] = 0.5F;
+  EXPECT_FALSE(steerer.load(beyond));
+  EXPECT_EQ(steerer.state(), state);
+}
+
+}  // namespace
+}  // namespace infold::compress

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compress/steering/steering.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace infold::compress {
+namespace {
+
+constexpr double kToleranceMin = 0.01;
+constexpr double kToleranceMax = 1;
+
+Error refusal(std::string detail) {
+  return Error{Code::invalid_argument, "steering: " + std::move(detail), -1, ""};
+}
+
+// Rounds to four digits, so that a last bit of std::pow() cannot make a different setting at
+// another rank.
+double rounded(double value, bool is_whole) {
+  if (is_whole) return std::round(value);
+  return std::strtod(fmt::format("{:.4g}", value).c_str(), nullptr);
+}
+
+// Returns values from the cheapest to the finest, without repeats. They have equal quotients, or
+// equal steps if a limit is not positive.
+std::vector<double> values_between(double cheapest, double finest, bool is_whole) {
+  const std::size_t steps = Steering::kRungsMax - 1;
+  std::vector<double> values = {cheapest};
+  for (std::size_t i = 1; i < steps; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(steps);
+    const bool has_quotient = cheapest > 0 && finest > 0;
+    const double value = has_quotient ? cheapest * std::pow(finest / cheapest, part)
+                                      : cheapest + (finest - cheapest) * part;
+    values.push_back(std::clamp(rounded(value, is_whole), std::min(cheapest, finest),
+                                std::max(cheapest, finest)));
+  }
+  values.push_back(finest);
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+bool remembers(const CompressionChoice& choice) {
+  const Shape probe{4096, {64, 64}};
+  return !choice.method().make(probe, choice.settings())->kept().empty();
+}
+
+}  // namespace
+
+Result<Steering> Steering::make(const SteeringOptions& options, const CompressionRequest& request) {
+  const auto choice = CompressionChoice::make(request);
+  if (!choice) return tl::unexpected(choice.error());
+  Steering steering;
+  steering.options_ = options;
+  const double tolerance = options.tolerance;
+  if (!(tolerance >= kToleranceMin && tolerance <= kToleranceMax)) {
+    return tl::unexpected(refusal(fmt::format("tolerance is {}; the limits are {} to {}", tolerance,
+                                              kToleranceMin, kToleranceMax)));
+  }
+  if (options.setting.empty() && !options.may_skip) {
+    return tl::unexpected(refusal("it changes nothing; name a setting, or set may_skip"));
+  }
+  if (options.may_skip) {
+    if (auto problem = steering.check_skip(*choice)) return tl::unexpected(*std::move(problem));
+  }
+  if (options.setting.empty()) {
+    if (options.cheapest != 0 || options.finest != 0) {
+      return tl::unexpected(refusal("it has limits, and no setting for them"));
+    }
+    steering.choices_ = {*choice};
+    return steering;
+  }
+  if (auto problem = steering.find_values(request)) return tl::unexpected(*std::move(problem));
+  return steering;
+}
+
+std::optional<Error> Steering::check_skip(const CompressionChoice& choice) const {
+  const std::string& method = choice.method().name;
+  if (method == "none") return refusal("none has nothing to skip");
+  if (choice.method().bias == Bias::direction) {
+    return refusal(
+        fmt::format("{} gives directions, and plain calls give sizes; may_skip would "
+                    "change the learning rate",
+                    method));
+  }
+  if (choice.memory().name == "dgc") {
+    return refusal("with may_skip, the memory dgc would lose its momentum at each plain call");
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Steering::find_values(const CompressionRequest& request) {
+  const std::string& name = options_.setting;
+  const Method& method = *find_method(request.method);
+  const auto setting = std::find_if(method.settings.begin(), method.settings.end(),
+                                    [&](const Setting& each) { return each.name == name; });
+  // The error of Settings::make() names the known settings.
+  for (const double limit : {options_.cheapest, options_.finest}) {
+    auto known = Settings::make(method.settings, {{name, limit}}, method.name);
+    if (!known) return refusal(known.error().message);
+  }
+  if (options_.cheapest == options_.finest) {
+    return refusal(fmt::format("cheapest and finest are {} both", options_.cheapest));
+  }
+  values_ = values_between(options_.cheapest, options_.finest, setting->is_whole);
+  double first = setting->usual;
+  for (const auto& [given, value] : request.settings) {
+    if (given != name) continue;
+    first = value;
+    const auto [least, most] = std::minmax(options_.cheapest, options_.finest);
+    if (value < least || value > most) {
+      return refusal(fmt::format("{} begins at {}; the limits of steering are {} to {}", name,
+                                 value, options_.cheapest, options_.finest));
+    }
+  }
+  const auto nearest = std::min_element(values_.begin(), values_.end(), [&](double a, double b) {
+    return std::abs(a - first) < std::abs(b - first);
+  });
+  start_ = static_cast<std::size_t>(nearest - values_.begin());
+  for (const double value : values_) {
+    CompressionRequest changed = request;
+    std::erase_if(changed.settings, [&](const auto& each) { return each.first == name; });
+    changed.settings.emplace_back(name, value);
+    auto choice = CompressionChoice::make(changed);
+    if (!choice) return choice.error();
+    if (remembers(*choice)) {
+      return refusal(
+          fmt::format("{} carries numbers from step to step, which another {} would "
+                      "not fit; it can only skip",
+                      method.name, name));
+    }
+    choices_.push_back(*std::move(choice));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Steering::check(const Shape& shape, std::uint32_t world) const {
+  for (const CompressionChoice& choice : choices_) {
+    if (!choice.method().check) continue;
+    auto problem = choice.method().check(shape, choice.settings(), world);
+    if (!problem) continue;
+    problem->message = "steering: " + problem->message;
+    return problem;
+  }
+  return std::nullopt;
+}
+
+// If there is no formula, the setting or its inverse serves as a guess, which measurements correct.
+double Steering::size(std::size_t rung, const Shape& shape, std::uint32_t world) const {
+  const Method& method = choices_[rung].method();
+  if (method.formula_bits) return method.formula_bits(shape, choices_[rung].settings(), world);
+  const auto elements = static_cast<double>(shape.elements);
+  const double value = std::abs(values_[rung]);
+  if (value == 0) return elements;
+  return options_.cheapest < options_.finest ? elements * value : elements / value;
+}
+
+Steerer Steering::make_steerer(std::span<const Shape> shapes, std::uint32_t world) const {
+  std::vector<double> sizes;
+  for (std::size_t rung = 0; rung < choices_.size(); ++rung) {
+    double all = 0;
+    for (const Shape& shape : shapes) all += size(rung, shape, world);
+    // Keep sizes above zero and never falling, whatever the formula of a user's method says.
+    const double least = sizes.empty() ? 1 : sizes.back();
+    sizes.push_back(std::isfinite(all) ? std::max(all, least) : least);
+  }
+  return Steerer({.sizes = std::move(sizes),
+                  .start = start_,
+                  .may_skip = options_.may_skip,
+                  .tolerance = options_.tolerance});
+}
+
+std::string Steering::text() const {
+  std::string text;
+  if (!options_.setting.empty()) {
+    text = fmt::format("{} {} to {}, ", options_.setting, options_.cheapest, options_.finest);
+  }
+  if (options_.may_skip) text += "may skip, ";
+  return text + fmt::format("tolerance {}", options_.tolerance);
+}
+
+}  // namespace infold::compress

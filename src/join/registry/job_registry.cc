@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Until all ranks are here. The rest of a job's life is in job_registry_life.cc.
+#include "join/registry/job_registry.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/stripe.h"
+#include "io/host/clock.h"
+#include "io/host/entropy.h"
+#include "join/job_use.h"
+#include "join/registry/job_registry_job.h"
+
+namespace infold::join {
+namespace {
+
+tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
+  return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
+}
+
+RegistryOptions completed(RegistryOptions options) {
+  if (!options.clock) options.clock = io::monotonic_now;
+  if (!options.entropy) options.entropy = io::fresh_number;
+  if (!options.on_event) options.on_event = log_event;
+  return options;
+}
+
+}  // namespace
+
+JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
+    : plane_(plane),
+      options_(completed(std::move(options))),
+      numbers_used_(std::size_t{kNumberMax} + 1) {
+  numbers_used_[0] = true;  // a job that has not joined has 0
+  if (!options_.has_threads) return;
+  if (plane_ != nullptr) plane_calls_.run_on_thread({});
+  agenda_.run_on_thread([this] {
+    const base::MutexLock lock(mutex_);
+    pass_deadlines();
+  });
+}
+
+// Each agenda adds to the other one, so that both threads end before either agenda goes.
+JobRegistry::~JobRegistry() {
+  agenda_.stop();
+  plane_calls_.stop();
+  make_calls();
+}
+
+Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankListener> listener) {
+  const base::MutexLock lock(mutex_);
+  const std::uint64_t entry = ++last_entry_;
+  std::shared_ptr<Job> job = find(hello.job);
+  if (std::optional<Refusal> obstacle = find_obstacle(hello, job.get())) {
+    report({JoinEvent::refused, hello.job, 0, hello.world, 0, static_cast<int>(hello.rank),
+            hello.address, obstacle->message});
+    agenda_.add(
+        [listener = std::move(listener), why = std::move(*obstacle)] { listener->refused(why); });
+    return Entry{entry};
+  }
+  if (!job) {
+    job = std::make_shared<Job>();
+    job->name = hello.job;
+    job->address = hello.address;
+    job->ranks.resize(hello.world);
+    job->places.resize(hello.world);
+    jobs_.emplace(job->name, job);
+    OfAddress& of_address = of_address_[job->address];
+    ++of_address.jobs;
+    of_address.places += hello.world;
+    places_ += hello.world;
+  }
+  RankPlace& own = job->ranks[hello.rank];
+  own = {};
+  own.here = true;
+  own.hello = hello;
+  Place& place = job->places[hello.rank];
+  place.listener = std::move(listener);
+  place.entry = entry;
+  entries_[entry] = {job, hello.rank};
+  const base::Duration patience = {std::chrono::nanoseconds(hello.patience).count()};
+  set_deadline(place, options_.clock() + std::min(patience, options_.limits.patience_max));
+  report(JoinEvent::entered, *job, static_cast<int>(hello.rank), {});
+  if (++job->here < job->ranks.size()) return Entry{entry};
+  if (const Answer<void> assembled = assemble(*job); !assembled) {
+    refuse_all(job, assembled.error());
+  }
+  return Entry{entry};
+}
+
+// The one of this name that is not over.
+std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) const {
+  const auto [begin, end] = jobs_.equal_range(name);
+  const auto found = std::find_if(
+      begin, end, [](const Jobs::value_type& each) { return each.second->phase != Phase::over; });
+  return found == end ? nullptr : found->second;
+}
+
+Refusal JobRegistry::stopping() const {
+  if (plane_ != nullptr) return {RefusalReason::stopping, "the switch is stopping", -1};
+  return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
+}
+
+// For one more job, whose first rank says this.
+std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const {
+  const RegistryLimits& limits = options_.limits;
+  const auto full = [](std::string why) { return Refusal{RefusalReason::full, std::move(why)}; };
+  if (jobs_.size() >= limits.jobs_max) {
+    return full(fmt::format("the switch has {} jobs, which is its limit", jobs_.size()));
+  }
+  if (hello.world > limits.places_max - places_) {
+    return full(
+        fmt::format("the jobs at the switch have {} ranks, and {} more would exceed its "
+                    "limit, {}",
+                    places_, hello.world, limits.places_max));
+  }
+  const auto found = of_address_.find(hello.address);
+  if (hello.address.empty() || found == of_address_.end()) return std::nullopt;
+  const OfAddress& of_address = found->second;
+  if (of_address.jobs >= limits.jobs_of_address_max) {
+    return full(fmt::format("{} jobs come from {}, which is the limit for one address",
+                            of_address.jobs, hello.address));
+  }
+  if (hello.world >
+      limits.places_of_address_max - std::min(limits.places_of_address_max, of_address.places)) {
+    return full(
+        fmt::format("jobs of {} ranks come from {}, and {} more would exceed the limit for "
+                    "one address, {}",
+                    of_address.places, hello.address, hello.world, limits.places_of_address_max));
+  }
+  return std::nullopt;
+}
+
+// The reason why a rank with this hello cannot enter this job, which may be null.
+std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
+  if (stopping_) return stopping();
+  if (job == nullptr) return find_lack_of_room(hello);
+  if (job->phase != Phase::gathering) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("a job named '{}' is running; choose another name or wait for its end",
+                    hello.job)};
+  }
+  if (job->ranks.size() != hello.world) {
+    const int other = job->first_here();
+    return Refusal{RefusalReason::mismatch,
+                   fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
+                               hello.job, hello.rank, hello.world, other, job->ranks.size()),
+                   other};
+  }
+  if (job->ranks[hello.rank].here) {
+    return Refusal{
+        RefusalReason::in_use,
+        fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
+                    hello.job, hello.rank),
+        static_cast<int>(hello.rank)};
+  }
+  return std::nullopt;
+}
+
+// All ranks are here: settles the terms and takes the slots.
+Answer<void> JobRegistry::assemble(Job& job) {
+  JobTerms& terms = job.terms;
+  terms.world = static_cast<std::uint32_t>(job.ranks.size());
+  Answer<std::vector<core::RankRange>> racks = find_racks(job.name, job.ranks);
+  if (!racks) return tl::unexpected(racks.error());
+  terms.racks = std::move(*racks);
+  for (const core::RankRange rack : terms.racks) {
+    terms.rack_sources.push_back(job.ranks[rack.first].hello.rack->source);
+  }
+  if (plane_ == nullptr && !terms.racks.empty()) {
+    return refuse(
+        RefusalReason::invalid,
+        "--parent names a rank that sums; the parent of a rack's switch must be a switch");
+  }
+  terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
+  if (plane_ != nullptr) terms.sites = plane_->sites();
+  for (const RankPlace& rank : job.ranks) {
+    terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.hello.datagram_bytes_max);
+    if (!rank.hello.rack) continue;
+    // A site of ours sums for one of each rack.
+    terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.hello.rack->sites));
+  }
+  for (const RankPlace& rank : job.ranks) {
+    if (rank.hello.site) terms.sites.push_back(*rank.hello.site);
+    terms.rank_sources.push_back(rank.hello.source);
+  }
+  if (terms.sites.empty()) {
+    return refuse(RefusalReason::invalid,
+                  "the job has no site: this is not a switch, and no rank sums a share");
+  }
+  if (terms.sites.size() > core::Stripe::kSitesMax) {
+    return refuse(
+        RefusalReason::invalid,
+        fmt::format("job '{}' has {} sites, and a job has at most {}; a rank that sums is "
+                    "a site, so let a switch sum for more ranks (infold switch)",
+                    job.name, terms.sites.size(), core::Stripe::kSitesMax));
+  }
+  const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
+  if (!use) return tl::unexpected(use.error());
+  terms.formats = use->formats;
+  terms.elements_max = use->elements_max;
+  if (plane_ == nullptr || plane_->takes_host_groups()) terms.groups = propose_groups(job.ranks);
+  terms.wants_transfers = plane_ != nullptr && plane_->wants_transfers();
+  if (const Answer<void> fits = fit_chunks(job); !fits) return fits;
+  if (may_sum_native(job)) terms.native_types = use->native;
+  terms.brief_results = std::all_of(job.ranks.begin(), job.ranks.end(),
+                                    [](const RankPlace& rank) { return rank.hello.takes_brief; });
+  if (const Answer<void> shared = share_slots(job); !shared) return shared;
+  const std::optional<std::uint16_t> number = take_number();
+  if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
+  terms.job = *number;
+  terms.epoch = static_cast<std::uint32_t>(options_.entropy());
+  job.phase = Phase::joined;
+  report(JoinEvent::joined, job, -1, {});
+  const base::Instant latest = options_.clock() + options_.limits.ready_max;
+  // One copy for all ranks: terms that name all ranks' addresses are long.
+  const auto said = std::make_shared<const JobTerms>(terms);
+  for (Place& place : job.places) {
+    set_deadline(place, std::min(place.deadline, latest));
+    tell(place, [said](RankListener& listener) { listener.all_here(*said); });
+  }
+  return {};
+}
+
+// Where not all sites sum native in any job. Those that do in jobs without trees alone need memory
+// for it, which other jobs are spared.
+bool JobRegistry::may_sum_native(const Job& job) {
+  const JobTerms& terms = job.terms;
+  return !terms.formats.has(core::WireFormat::native) && terms.racks.empty() &&
+         terms.groups.empty() &&
+         std::all_of(job.ranks.begin(), job.ranks.end(),
+                     [](const RankPlace& rank) { return rank.hello.wants_native; });
+}
+
+// Partial sums of groups are longer than ranks' packets. On a narrow path there are no groups.
+Answer<void> JobRegistry::fit_chunks(Job& job) {
+  JobTerms& terms = job.terms;
+  const bool is_alone = is_one_host(terms.groups, terms.world);
+  const auto fits = [&] {
+    const bool is_tree = !terms.racks.empty() || (!terms.groups.empty() && !is_alone);
+    return plan::holds_all_layouts({terms.datagram_bytes_max, terms.elements_max, is_tree},
+                                   terms.formats);
+  };
+  if (!fits() && !is_alone) terms.groups.clear();
+  if (fits()) return {};
+  return refuse(RefusalReason::invalid,
+                fmt::format("job '{}': datagrams of {} bytes with {} elements, the least of all "
+                            "ranks and switches, hold no block of some formats",
+                            job.name, terms.datagram_bytes_max, terms.elements_max));
+}
+
+// The least that a rank asks for, and no more than is left here. Each rank may ask for slots of one
+// kind only, and then no kind is left.
+Answer<void> JobRegistry::share_slots(Job& job) {
+  JobTerms& terms = job.terms;
+  Slots slots = {kSlotsMax, kSlotsMax};
+  for (const RankPlace& rank : job.ranks) {
+    slots.small = std::min(slots.small, rank.hello.small_slots);
+    slots.bulk = std::min(slots.bulk, rank.hello.bulk_slots);
+  }
+  if (slots.small + slots.bulk == 0) {
+    return refuse(RefusalReason::invalid,
+                  fmt::format("job '{}': some ranks have no slots for small tensors and the others "
+                              "none for large ones; a job without slots cannot sum",
+                              job.name));
+  }
+  job.address_of_slots = job.ranks.front().hello.address;
+  if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
+    const auto [free, total] = slots_for(job.address_of_slots);
+    slots = shrunk(granted(slots, free, total), plane_->slots_of_job_max());
+  }
+  terms.small_slots = static_cast<std::uint16_t>(slots.small);
+  terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
+  return needs_plane(job) ? take_slots(job) : Answer<void>{};
+}
+
+// A job that is all on one host or in one rack is summed there.
+bool JobRegistry::needs_plane(const Job& job) const {
+  const JobTerms& terms = job.terms;
+  return plane_ != nullptr && !is_one_host(terms.groups, terms.world) &&
+         !is_one_rack(terms.racks, terms.world);
+}
+
+Answer<void> JobRegistry::take_slots(Job& job) {
+  if (job.holds_slots) return {};
+  const auto [free, total] = slots_for(job.address_of_slots);
+  if (job.slots() > free) {
+    const bool is_share = total < plane_->slots_total();
+    return tl::unexpected(
+        no_slots(is_share ? "the switch, for jobs whose rank 0 is at " + job.address_of_slots + ","
+                          : "the switch",
+                 free, total, job.name, job.slots()));
+  }
+  AtAddress& at_address = at_plane_of_address_[job.address_of_slots];
+  const std::uint32_t jobs_max = plane_->jobs_max() - plane_->jobs_max() / 4;
+  if (!job.address_of_slots.empty() && at_address.jobs >= jobs_max) {
+    return refuse(RefusalReason::full,
+                  fmt::format("{} jobs at the switch have rank 0 at {}, the limit for one "
+                              "address; wait for the end of another job",
+                              at_address.jobs, job.address_of_slots));
+  }
+  ++at_address.jobs;
+  at_address.slots += job.slots();
+  slots_used_ += job.slots();
+  job.holds_slots = true;
+  return {};
+}
+
+// Jobs of one address have a share together. To them the share is the whole switch.
+JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& address) const {
+  const std::uint32_t total = plane_->slots_total();
+  if (address.empty()) return {total - slots_used_, total};
+  const auto found = at_plane_of_address_.find(address);
+  const std::uint32_t held = found == at_plane_of_address_.end() ? 0 : found->second.slots;
+  const std::uint32_t share = slot_share(total);
+  return {std::min(total - slots_used_, share - std::min(held, share)), share};
+}
+
+// In a circle, so that a number rests as long as possible before it is given again.
+std::optional<std::uint16_t> JobRegistry::take_number() {
+  for (std::uint32_t tries = 0; tries <= kNumberMax; ++tries) {
+    const std::uint16_t number = next_number_++;
+    if (numbers_used_[number]) continue;
+    numbers_used_[number] = true;
+    return number;
+  }
+  return std::nullopt;
+}
+
+std::vector<JobMetrics> JobRegistry::status() const {
+  const base::MutexLock lock(mutex_);
+  std::vector<JobMetrics> list;
+  for (const auto& [name, job] : jobs_) {
+    list.push_back({name, job->terms.job, static_cast<std::uint32_t>(job->ranks.size()),
+                    job->here - job->gone, job->holds_slots ? job->slots() : 0,
+                    job->phase != Phase::gathering});
+  }
+  return list;
+}
+
+std::uint32_t JobRegistry::slots_free() const {
+  const base::MutexLock lock(mutex_);
+  return plane_ == nullptr ? 0 : plane_->slots_total() - slots_used_;
+}
+
+void JobRegistry::work() {
+  {
+    const base::MutexLock lock(mutex_);
+    pass_deadlines();
+  }
+  make_calls();
+}
+
+void JobRegistry::make_calls() {
+  while (plane_calls_.run() || agenda_.run()) {
+  }
+}
+
+base::Instant JobRegistry::next_deadline() const {
+  const base::MutexLock lock(mutex_);
+  return deadlines_.empty() ? base::Instant::never() : deadlines_.begin()->first;
+}
+
+}  // namespace infold::join

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The result of one reproduction: published figures beside figures that this program computed, as
+// plain data. No figure depends on wall-clock time, so every machine gets the same report. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace infold::reproduce {
+
+// Where the figure beside ours comes from.
+enum class Basis {
+  published,  // the authors print or plot it
+  formula,    // given by a formula that the authors publish
+  derived,    // follows from their published design or figures, by our own arithmetic
+  none,       // there is no such figure, or it could not be read
+};
+const char* basis_name(Basis basis);
+
+struct Figure {
+  std::string name;
+  std::string unit;
+  Basis basis = Basis::none;
+  double theirs = 0;  // meaningless if there is no basis
+  double ours = 0;
+  std::string why;  // why the two differ; empty: they should be equal
+};
+
+// Returns our figure as a share of theirs, minus 1, or nothing if their figure is missing or 0.
+std::optional<double> difference(const Figure& figure);
+
+// A statement that our figures must make true.
+struct Target {
+  std::string text;
+  bool is_met = false;
+};
+
+struct Report {
+  std::vector<std::string> setting;  // sentences that say what was simulated or computed
+  std::vector<Figure> figures;
+  std::vector<Target> targets;
+  std::vector<std::string> wrong;  // faults of a simulated run; empty: all runs kept their promises
+
+  bool is_good() const;
+};
+
+}  // namespace infold::reproduce
