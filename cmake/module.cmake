@@ -2,7 +2,7 @@
 #
 # infold_module(<name> [DEPENDS <module>...] [LIBRARIES <target>...]
 #                      [TEST_DEPENDS <module>...] [TESTED_AT_ONCE <suite>...]
-#                      [OFTEN_INCLUDED <header>...])
+#                      [OFTEN_INCLUDED <header>...] [SEPARATE] [ALONE <source>...])
 #
 # Makes targets from the files in the folder, and in the folders below it that have no
 # CMakeLists.txt of their own. A file's name decides its target:
@@ -35,8 +35,8 @@ add_custom_target(infold_fuzzers)
 add_custom_target(infold_headers)
 
 function(infold_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
-    "DEPENDS;LIBRARIES;TEST_DEPENDS;TESTED_AT_ONCE;OFTEN_INCLUDED")
+  cmake_parse_arguments(PARSE_ARGV 1 arg SEPARATE ""
+    "DEPENDS;LIBRARIES;TEST_DEPENDS;TESTED_AT_ONCE;OFTEN_INCLUDED;ALONE")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "infold_module(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -47,11 +47,15 @@ function(infold_module name)
   list(TRANSFORM depends PREPEND "infold_")
   set(test_depends ${arg_TEST_DEPENDS})
   list(TRANSFORM test_depends PREPEND "infold_")
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
   if(sources)
     add_library(infold_${name} STATIC ${sources})
     target_link_libraries(infold_${name} PUBLIC infold_flags ${depends} ${arg_LIBRARIES})
     infold_precompile_headers(infold_${name} ${arg_OFTEN_INCLUDED})
+    if(NOT arg_SEPARATE)
+      infold_unite(infold_${name})
+    endif()
     infold_progress(infold_${name})
   else()
     add_library(infold_${name} INTERFACE)
@@ -103,7 +107,7 @@ function(infold_header_check name)
   if(units)
     add_library(infold_${name}_headers OBJECT EXCLUDE_FROM_ALL ${units})
     target_link_libraries(infold_${name}_headers PRIVATE infold_${name})
-    target_compile_options(infold_${name}_headers PRIVATE -O0)
+    infold_precompile_headers(infold_${name}_headers)
     add_dependencies(infold_headers infold_${name}_headers)
   endif()
 endfunction()
@@ -137,6 +141,17 @@ function(infold_module_tests name all test_depends at_once)
       "${name};${test_depends}")
     add_dependencies(infold_full_tests infold_${name}_full_test)
   endif()
+endfunction()
+
+# Headers take most of the time of compiling a source, so several sources of a module are compiled as
+# one. Two of them may then define the same name in their unnamed namespaces. Where renaming one of
+# the two would make it worse, as with the constants of tests, infold_module's ALONE lists a source
+# that is compiled alone. A module of many small commands is SEPARATE: no source of its library is
+# united. The preset clang-tidy unites nothing, so each source of src/ and planes/ is compiled alone
+# there.
+function(infold_unite target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${INFOLD_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()
 
 # Reading the standard library's headers takes more than half of the time of compiling most sources.
@@ -206,7 +221,8 @@ endfunction()
 
 # Makes each test case a case of ctest, with a process of its own. A suite that is named after the
 # other arguments becomes one case as a whole, because its tests share something that takes longer
-# to make than they take to run.
+# to make than they take to run. Under sanitizers a process takes longer to start than most tests
+# take to run, so there a case of ctest is a quarter of a program's tests.
 function(infold_test_program target label timeout_s sources depends)
   list(POP_FRONT depends module)
   add_executable(${target} ${sources})
@@ -217,8 +233,19 @@ function(infold_test_program target label timeout_s sources depends)
     target_compile_options(${target} PRIVATE -O0)
     infold_precompile_test_headers(${target})
   endif()
+  infold_unite(${target})
   target_link_libraries(${target} PRIVATE
     infold_${module} ${depends} GTest::gmock GTest::gtest_main)
+  if(INFOLD_SANITIZERS)
+    foreach(quarter RANGE 3)
+      set(case ${target}.${quarter})
+      add_test(NAME ${case} COMMAND ${target} --gtest_brief=1
+        WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      set_tests_properties(${case} PROPERTIES LABELS ${label} TIMEOUT ${timeout_s}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${quarter}")
+    endforeach()
+    return()
+  endif()
   set(suites ${ARGN})
   foreach(suite IN LISTS suites)
     add_test(NAME ${suite} COMMAND ${target} "--gtest_filter=${suite}.*"

@@ -57,7 +57,6 @@ def let_others_go_first(process):
     """Gives a session and all that it starts a smaller share of the processors. Linux divides them
     between sessions, so `nice` alone counts only within one."""
     try:
-        os.setpriority(os.PRIO_PROCESS, process.pid, BEHIND)
         with open(f"/proc/{process.pid}/autogroup", "w", encoding="ascii") as group:
             group.write(str(BEHIND))
     except OSError:
@@ -71,7 +70,7 @@ def run_logged(command, log, limit_s, cwd, ticker, env=None, stop=None, behind=F
     log.write(f"$ {' '.join(command)}\n")
     log.flush()
     with subprocess.Popen(
-        command,
+        ["nice", "-n", str(BEHIND), *command] if behind else command,
         cwd=cwd,
         env=env,
         stdin=subprocess.DEVNULL,
