@@ -143,12 +143,11 @@ function(infold_module_tests name all test_depends at_once)
   endif()
 endfunction()
 
-# Headers take most of the time of compiling a source, so several sources of a module are compiled as
-# one. Two of them may then define the same name in their unnamed namespaces. Where renaming one of
-# the two would make it worse, as with the constants of tests, infold_module's ALONE lists a source
-# that is compiled alone. A module of many small commands is SEPARATE: no source of its library is
-# united. The preset clang-tidy unites nothing, so each source of src/ and planes/ is compiled alone
-# there.
+# Headers take most of the time of compiling a source, so several sources of a module are compiled
+# as one. Two of them may then define the same name in their unnamed namespaces. Where renaming one
+# of the two would make it worse, as with the constants of tests, infold_module's ALONE lists a
+# source that is compiled alone. In a SEPARATE module, each source of the library is. The preset
+# clang-tidy unites nothing, so each source of src/ and planes/ is compiled alone there.
 function(infold_unite target)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${INFOLD_UNITY} UNITY_BUILD_BATCH_SIZE 12)

@@ -50,7 +50,7 @@ WAYS = (
 )
 ON_REQUEST = ("none",)
 # Every table compares the other ways with these.
-BESIDE = ("f32", "bf16", "bfp16")
+BESIDE = ("f32", "bf16", "bfp16", "bfp8")
 # The speeds that a step should reach, as multiples of Gloo's f32 and of our bfp16.
 WANTED_TO_GLOO = {"bfp8": 6, "shared8": 6, "thc4": 10, "sign": 18, "topk": 12, "sidco": 12}
 WANTED_TO_BFP16 = 1.5
@@ -64,7 +64,7 @@ def parse():
     parser.add_argument("--world", type=int, default=0, help="default 8 for step, otherwise 4")
     parser.add_argument("--rate", default="100mbit", help="rate of every link (default 100mbit)")
     parser.add_argument("--mtu", default="1500", help="of every link (default 1500)")
-    parser.add_argument("--ways", default=",".join(WAYS), help="beside f32, bf16 and bfp16")
+    parser.add_argument("--ways", default=",".join(WAYS), help="beside f32, bf16, bfp16 and bfp8")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all samples")
     parser.add_argument("--tasks", default=",".join(TASKS), help="of goal")
     parser.add_argument("--seeds", type=int, default=3, help="of goal and steering")

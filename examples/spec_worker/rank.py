@@ -178,9 +178,16 @@ def main():
     parser.add_argument("--world", type=int, required=True)
     parser.add_argument("--elements", default="1,1024,16384", help="with commas; of 4 bytes each")
     parser.add_argument("--dtype", choices=("f32", "i32"), default="f32")
-    parser.add_argument("--wire", choices=(*blocks.WIDTHS, "native"), default="bfp32")
+    parser.add_argument("--wire", choices=(*blocks.WIDTHS, "native"), default="native")
     parser.add_argument("--iterations", type=int, default=10)
     options = parser.parse_args()
+    try:
+        make_calls(options)
+    except (joining.JobEnded, JobAborted, TimeoutError, OSError, ValueError) as error:
+        sys.exit(f"rank.py: {error}")
+
+
+def make_calls(options):
     rank = Rank(options.switch, options.job, options.rank, options.world)
     wire_format = options.wire if options.dtype == "f32" else options.dtype
     for elements in map(int, options.elements.split(",")):
@@ -192,8 +199,7 @@ def main():
         is_right = total == [sum(each) for each in zip(*ranks, strict=True)]
         print(f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
     rank.leave()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
