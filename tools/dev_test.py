@@ -30,6 +30,7 @@ class Fakes:
 
     def run(self, *words):
         environment = {**os.environ, "PATH": f"{self.folder}:{os.environ['PATH']}"}
+        environment.pop("INFOLD_NO_INSTALL", None)  # set by ./dev --no-install test
         return subprocess.run(
             words,
             cwd=ROOT,
