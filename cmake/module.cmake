@@ -66,7 +66,9 @@ function(infold_module name)
   if(INFOLD_TEST_MODULES AND NOT name IN_LIST INFOLD_TEST_MODULES)
     return()
   endif()
-  infold_module_tests(${name} "${all}" "${test_depends}" "${arg_TESTED_AT_ONCE}")
+  if(NOT name IN_LIST INFOLD_UNTESTED_MODULES)
+    infold_module_tests(${name} "${all}" "${test_depends}" "${arg_TESTED_AT_ONCE}")
+  endif()
   infold_module_fuzzers(${name} "${all}" "${test_depends}")
   infold_module_benchmarks(${name} "${all}" "${test_depends}")
 endfunction()
@@ -146,8 +148,7 @@ endfunction()
 # Headers take most of the time of compiling a source, so several sources of a module are compiled
 # as one. Two of them may then define the same name in their unnamed namespaces. Where renaming one
 # of the two would make it worse, as with the constants of tests, infold_module's ALONE lists a
-# source that is compiled alone. In a SEPARATE module, each source of the library is. The preset
-# clang-tidy unites nothing, so each source of src/ and planes/ is compiled alone there.
+# source that is compiled alone. In a SEPARATE module, each source of the library is.
 function(infold_unite target)
   set_target_properties(${target} PROPERTIES
     UNITY_BUILD ${INFOLD_UNITY} UNITY_BUILD_BATCH_SIZE 12)

@@ -4,9 +4,10 @@
 switches consist of, and on other code in study/ and cli/ that uses locks. tools/torch_headers.py
 checks the locks of python/backend/, which needs torch.
 
-Reading headers takes most of the time, so a file is checked again only if its text, one of our
-headers that it includes, or the way of checking has changed. For each file that has passed,
-build/clang-tidy/passed/ has an empty file whose name is a hash of all these.
+Reading headers takes most of the time, so sources are checked as the build unites them, and again
+only if their text, one of our headers that they include, or the way of checking has changed. For
+each unit that has passed, build/clang-tidy/passed/ has an empty file whose name is a hash of all
+these.
 """
 
 import concurrent.futures
@@ -24,6 +25,7 @@ BUILD = ROOT / "build" / "clang-tidy"
 PASSED = BUILD / "passed"
 CLANG_TIDY = "clang-tidy-19"
 PRODUCT = ("src/", "planes/")
+FOLDERS = ("wire", "include", "src", "planes", "study", "cli")  # of code in united sources
 LOCKS = "base/mutex.h"
 # Makes the headers that a build generates, and reads the standard library's once.
 PREPARE = (
@@ -61,6 +63,11 @@ def _all_included(path):
     return seen
 
 
+def _sources(path):
+    """The sources of a unit: the file itself, or those that the build has united in it."""
+    return _included(path) if path.parent.name == "Unity" else [path]
+
+
 def _locks(path):
     """Whether a file, or a header of its own folder that it includes, has mutexes."""
     near = [path, *(header for header in _included(path) if header.parent == path.parent)]
@@ -82,7 +89,8 @@ def _stamp(entry, shared):
 
 
 def _findings_of(entry):
-    command = [CLANG_TIDY, "--quiet", "-p", BUILD, entry["file"]]
+    ours = f"--header-filter=^{ROOT}/({'|'.join(FOLDERS)})/"
+    command = [CLANG_TIDY, "--quiet", ours, "-p", BUILD, entry["file"]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     said = [line for line in done.stdout.splitlines() if re.search(r": (warning|error): ", line)]
     if done.returncode != 0 and not said:
@@ -101,7 +109,7 @@ def findings():
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
     shared = version + (ROOT / ".clang-tidy").read_bytes()
     entries = json.loads((BUILD / "compile_commands.json").read_text("utf-8"))
-    entries = [entry for entry in entries if _is_checked(pathlib.Path(entry["file"]))]
+    entries = [e for e in entries if any(map(_is_checked, _sources(pathlib.Path(e["file"]))))]
     stamps = [_stamp(entry, shared) for entry in entries]
     for old in set(PASSED.iterdir()).difference(stamps):
         old.unlink()

@@ -40,7 +40,7 @@ STAGES = (
     PythonCases(
         "python-2.14", "the same against torch 2.14, where it is installed", 6000, torch="2.14"
     ),
-    Cases("asan", "the same tests under asan and ubsan", 7200, "asan"),
+    Cases("asan", "tests of all that meets a network or a user under asan and ubsan", 7200, "asan"),
     Cases("tsan", "tests of the layers with threads under tsan", 6000, "tsan"),
     Build("headers", "every header compiles alone", 300, "release", "headers"),
     Build("bare-core", "core without exceptions and RTTI", 300, "bare-core"),
@@ -76,9 +76,9 @@ STAGES = (
     ),
     Command(
         "swarm",
-        "10,000 simulated runs",
+        "4,000 simulated runs",
         6000,
-        ("build/release/infold", "sim", "--swarm", "10000"),
+        ("build/release/infold", "sim", "--swarm", "4000"),
         "release",
     ),
     Cases("full", "every interleaving of the larger cases", 7200, "release", "full"),

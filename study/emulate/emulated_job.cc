@@ -94,7 +94,8 @@ EmulatedJob::EmulatedJob(const EmulationOptions& options, const join::JobTerms& 
       as_worker_(
           plan::worker_options(sim::plan_of(scenario_), static_cast<std::uint16_t>(options.real))),
       wiring_(sim::wire(scenario_, no_calls_, portals())) {
-  for (std::uint16_t rank = 0; rank < wiring_.workers.size(); ++rank) {
+  const auto world = static_cast<std::uint16_t>(wiring_.workers.size());
+  for (std::uint16_t rank = 0; rank < world; ++rank) {
     sim::WorkerNode* const worker = wiring_.workers[rank];
     const sim::NodeId node = wiring_.worker_nodes[rank];
     if (worker != nullptr) emulated_.push_back({worker, node, rank, {}});

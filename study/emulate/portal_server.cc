@@ -56,7 +56,8 @@ void PortalServer::add(std::unique_ptr<EmulatedJob> job, const join::JobTerms& t
   ranks.sources.resize(terms.world);
   ranks.addresses.assign(switches_.of_rank.size(), std::vector<Address>(trees.size()));
   ranks.numbers.resize(socket_count());
-  for (std::uint16_t rank = 0; rank < switches_.of_rank.size(); ++rank) {
+  const auto world = static_cast<std::uint16_t>(switches_.of_rank.size());
+  for (std::uint16_t rank = 0; rank < world; ++rank) {
     for (std::size_t site = 0; site < trees.size(); ++site) {
       if (trees[site].aggregators.front().rank == rank) {
         ranks.own_sites.push_back({site_address(terms, site, ranks.sources[rank])});

@@ -22,7 +22,8 @@ class AgreedTable {
   static const core::TensorCodec* find(std::uint32_t world) {
     if (world == 0 || world > kAgreedWorldMax) return nullptr;
     const AgreedWorld bits = agreed_world(world);
-    return &kCodecs[static_cast<std::size_t>(bits.rank_bits + bits.count_bits)];
+    const std::int32_t index = bits.rank_bits + bits.count_bits;
+    return &kCodecs[static_cast<std::size_t>(index)];
   }
 
  private:
