@@ -25,7 +25,8 @@ BUILD = ROOT / "build" / "clang-tidy"
 PASSED = BUILD / "passed"
 CLANG_TIDY = "clang-tidy-19"
 PRODUCT = ("src/", "planes/")
-FOLDERS = ("wire", "include", "src", "planes", "study", "cli")  # of code in united sources
+# Sources are headers of the unit that unites them.
+OURS = f"--header-filter=^{ROOT}/(wire|include|src|planes|study|cli)/"
 LOCKS = "base/mutex.h"
 # Makes the headers that a build generates, and reads the standard library's once.
 PREPARE = (
@@ -89,8 +90,7 @@ def _stamp(entry, shared):
 
 
 def _findings_of(entry):
-    ours = f"--header-filter=^{ROOT}/({'|'.join(FOLDERS)})/"
-    command = [CLANG_TIDY, "--quiet", ours, "-p", BUILD, entry["file"]]
+    command = [CLANG_TIDY, "--quiet", OURS, "-p", BUILD, entry["file"]]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     said = [line for line in done.stdout.splitlines() if re.search(r": (warning|error): ", line)]
     if done.returncode != 0 and not said:
@@ -107,7 +107,7 @@ def findings():
             sys.exit(f"dev: {' '.join(command)} failed:\n{done.stdout}{done.stderr}")
     PASSED.mkdir(parents=True, exist_ok=True)
     version = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, check=True).stdout
-    shared = version + (ROOT / ".clang-tidy").read_bytes()
+    shared = version + (ROOT / ".clang-tidy").read_bytes() + OURS.encode()
     entries = json.loads((BUILD / "compile_commands.json").read_text("utf-8"))
     entries = [e for e in entries if any(map(_is_checked, _sources(pathlib.Path(e["file"]))))]
     stamps = [_stamp(entry, shared) for entry in entries]

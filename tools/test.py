@@ -4,10 +4,10 @@
 
 Without FILTER, it runs all stages but "full", whose searches explore the machines of src/core and
 take as long as many other stages together: run --stage full after a change of these machines, and
-before a release. From scratch and with an empty compiler cache the others take half an hour on 2
-free cores of a fast machine, and more than an hour on a slow one. Most of that is compiling, which
-the cache saves in the next run. With FILTER, a regular expression, it runs only the ctest cases
-that match, in the stage that --stage names (default tests).
+before a release. From scratch and with an empty compiler cache the others take about an hour on 2
+free cores. Most of that is compiling, which the cache saves in the next run. With FILTER, a regular
+expression, it runs only the ctest cases that match, in the stage that --stage names (default
+tests).
 """
 
 import argparse

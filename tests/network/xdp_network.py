@@ -185,13 +185,7 @@ class Network(Job):
             "--json",
             *words,
         )
-        line = switch.stdout.readline()
-        if not line:
-            _, said = outcome(switch)
-            if any(text in said for text in LACKS):
-                raise Unavailable(said.strip())
-            raise AssertionError(f"the switch does not start: {said}")
-        return switch, json.loads(line)
+        return switch, first_output(switch)
 
     def start_ranks(self, world, *words, switch=SWITCH, first=0):
         return [
@@ -200,6 +194,17 @@ class Network(Job):
             )
             for rank in range(world)
         ]
+
+
+def first_output(switch):
+    """Returns what a switch with --json says when it has started."""
+    line = switch.stdout.readline()
+    if not line:
+        _, said = outcome(switch)
+        if any(text in said for text in LACKS):
+            raise Unavailable(said.strip())
+        raise AssertionError(f"the switch does not start: {said}")
+    return json.loads(line)
 
 
 def stop(switch):
