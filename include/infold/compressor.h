@@ -193,7 +193,7 @@ struct Shape {
   std::vector<std::size_t> sides;  // as the model has them; empty: one side of all elements
 };
 
-// What is known about C(x), the tensor that the other ranks see instead of x.
+// Says what is known about C(x), the tensor that the other ranks see instead of x.
 enum class Bias : std::uint8_t {
   none,         // C(x) = x except for rounding
   unbiased,     // the mean of C(x) over random numbers is x; its error may be larger than x

@@ -60,7 +60,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void stop();  // like a device that crashes
 
-  // What the device holds now.
+  // These return what the device holds now.
   Entries entries(Table table) const;
   std::map<std::uint32_t, std::map<std::uint32_t, std::uint32_t>> groups() const;  // ports
   bool is_asked_for(DigestKind kind) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is stored of the packet's chunk besides its elements: core::Adder::recall(). The sums do not
-// wait for the signature. If a contribution's signature differs, it spoils its chunk, and nobody
-// gets the sum.
+// Recalls what is stored of the packet's chunk besides its elements, as core::Adder::recall() does.
+// The sums do not wait for the signature. If a contribution's signature differs, it spoils its
+// chunk, and nobody gets the sum.
 #include "headers.p4"
 #include "registers.p4"
 
