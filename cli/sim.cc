@@ -102,8 +102,8 @@ class Sim final : public Command {
     options.examples(
         "  infold sim --seed 7                         repeat one run, for instance a failed one\n"
         "  infold sim --swarm 10000                    run seeds 1 to 10000 on all cores\n"
-        "  infold sim --scenario tree --workers 16 --loss 0.05\n"
-        "  infold sim --scenario tree --workers 1000 --fan-out 32 --loss 0 --bulk --elements "
+        "  infold sim --scenario tree --ranks 16 --loss 0.05\n"
+        "  infold sim --scenario tree --ranks 1000 --fan-out 32 --loss 0 --bulk --elements "
         "250000\n"
         "  infold sim --scenario loss --elements 704 --trace\n");
     options.flag("--bench", bench_,
@@ -116,7 +116,7 @@ class Sim final : public Command {
     if (swarm_ > 0) return run_swarm(output);
     const std::string reason = scenario_.empty() ? "" : sim::reason_against(scenario_, named_);
     if (!reason.empty()) {
-      output.log("infold sim: {}; see --workers, --depth, --fan-out, --sites and --bulk\n", reason);
+      output.log("infold sim: {}; see --ranks, --depth, --fan-out, --sites and --bulk\n", reason);
       return ExitCode::kBadUsage;
     }
     return run_one(output);
@@ -126,7 +126,7 @@ class Sim final : public Command {
   static constexpr std::uint64_t kSeedMax = ~std::uint64_t{0} >> 1;
 
   void declare_overrides(Options& options) {
-    options.whole<std::uint16_t>("--workers", named_.workers, {0, sim::kRanksMax},
+    options.whole<std::uint16_t>("--ranks", named_.workers, {0, sim::kRanksMax},
                                  "Number of ranks of the named scenario; 0 keeps its own");
     options.whole<std::uint64_t>("--elements", named_.elements, {0, 100'000'000},
                                  "Elements of the scenario's large tensor; 0 keeps its own");
@@ -150,7 +150,7 @@ class Sim final : public Command {
                  "Share of packets held back, 0 to 1; -1 keeps its own");
     options.real("--corrupt", corrupt_, {-1, 0.3},
                  "Share of damaged packets, 0 to 0.3; -1 keeps its own");
-    options.rate("--rate", rate_, {0, 400e9},
+    options.rate("--link", rate_, {0, 400e9},
                  "Rate of the links in bits per second; 0 keeps its own");
     options.whole<std::uint64_t>("--rtt-us", rtt_us_, {0, 1'000'000},
                                  "Round-trip time in microseconds; 0 keeps its own");

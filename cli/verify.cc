@@ -79,8 +79,8 @@ class Verify final : public Command {
         "--flip", flip_, {1, 1'000'000'000},
         "Change a bit of this rank's result in the call with this number, as a test");
     options.examples(
-        "  infold verify --switch 10.0.0.1:7700 --rank 0 --world 4\n"
-        "  infold verify --switch 10.0.0.1:7700 --rank 1 --world 4 --flip 1000\n"
+        "  infold verify --switch 10.0.0.1:7700 --rank 0 --ranks 4\n"
+        "  infold verify --switch 10.0.0.1:7700 --rank 1 --ranks 4 --flip 1000\n"
         "  torchrun --no-python --nproc-per-node 4 infold verify --rounds 20");
   }
 

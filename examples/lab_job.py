@@ -10,6 +10,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools" / "lab"))
+import renamed
+
 LAB = [sys.executable, str(ROOT / "tools" / "lab" / "lab.py")]
 INFOLD = str(ROOT / "build" / "release" / "infold")
 NAME = "infold-example"
@@ -17,6 +20,12 @@ FIRST_HOST = "10.77.0.1"
 SWITCH = "10.77.0.254:7700"
 # A rank that has not ended by then counts as hung.
 LIMIT_S = 600
+
+
+def parse(parser):
+    """Parses the command line, and refuses old names of options with the new ones."""
+    renamed.refuse(parser)
+    return parser.parse_args()
 
 
 @contextlib.contextmanager
@@ -32,9 +41,9 @@ def lab(world, rate, *words):
                 "up",
                 "--name",
                 NAME,
-                "--world",
+                "--ranks",
                 str(world),
-                "--rate",
+                "--link",
                 rate,
                 "--congestion",
                 "cubic",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of an ordinary data-parallel training job. Only the name of the backend and, with
---wire, one line for a smaller wire format come from infold.
+--format, one line for a smaller wire format come from infold.
 
 RANK and WORLD_SIZE number the ranks, which meet at MASTER_ADDR, as under torchrun. training.py
 describes the output of rank 0.
@@ -19,7 +19,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", default="gloo", choices=["gloo", "infold"])
     parser.add_argument(
-        "--wire",
+        "--format",
         default="",
         choices=["", "bfp32", "bfp16", "bfp8"],
         help="wire format of gradients, with infold",
@@ -63,8 +63,8 @@ def main():
         import infold
     dist.init_process_group(options.backend)
     model = DistributedDataParallel(make_model(options.width))
-    if options.wire:
-        model.register_comm_hook(None, infold.hooks.wire(options.wire))
+    if options.format:
+        model.register_comm_hook(None, infold.hooks.wire(options.format))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     training.train(
         model,
@@ -74,7 +74,7 @@ def main():
         options.steps,
         options.record,
         backend=options.backend,
-        wire=options.wire,
+        wire=options.format,
     )
     dist.barrier()
     dist.destroy_process_group()

@@ -83,7 +83,7 @@ STAGES = (
     ),
     Cases("full", "every interleaving of the larger cases", 7200, "release", "full"),
 )
-ON_REQUEST = ("full",)
+ON_REQUEST = ("prove", "full")
 # These take at most 3 minutes from scratch on 2 cores. Most of that is compiling, so only the most
 # important parts are built: packets, machines, endpoints, joining and communicator.
 QUICK_STAGES = (

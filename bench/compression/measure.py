@@ -61,8 +61,8 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["goal", "step", "steering"])
-    parser.add_argument("--world", type=int, default=0, help="default 8 for step, otherwise 4")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link (default 100mbit)")
+    parser.add_argument("--ranks", type=int, default=0, help="default 8 for step, otherwise 4")
+    parser.add_argument("--link", default="100mbit", help="rate of every link (default 100mbit)")
     parser.add_argument("--mtu", default="1500", help="of every link (default 1500)")
     parser.add_argument("--ways", default=",".join(WAYS), help="beside f32, bf16, bfp16 and bfp8")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all samples")
@@ -81,7 +81,7 @@ def parse():
         "60), or limit of a training",
     )
     parser.add_argument("--batch", type=int, default=4, help="samples of a rank's step")
-    options = parser.parse_args()
+    options = lab_job.parse(parser)
     named = options.ways.split(",")
     options.ways = [*BESIDE, *(way for way in named if way not in BESIDE)]
     for given, allowed in ((options.ways, WAYS + ON_REQUEST), (options.tasks.split(","), TASKS)):
@@ -111,7 +111,7 @@ def train_to_goal(options, task, seed, switch):
         str(options.goal),
     ]
     tests = []
-    lab_job.train(options.world, *words, program=RANK, on_step=tests.append, INFOLD_SWITCHES=switch)
+    lab_job.train(options.ranks, *words, program=RANK, on_step=tests.append, INFOLD_SWITCHES=switch)
     results = []
     for way in order:
         own = of_way(tests, way)
@@ -136,7 +136,7 @@ def train_to_goal(options, task, seed, switch):
 def table_of_goal(task, results, options):
     goal = results[0]["goal"]
     print(
-        f"\n{task}, until {goal:.0%} are right: {options.world} ranks, links of {options.rate}, "
+        f"\n{task}, until {goal:.0%} are right: {options.ranks} ranks, links of {options.link}, "
         f"medians of {options.seeds} seeds"
     )
     rows = [
@@ -204,7 +204,7 @@ def step(options, switch):
         )
 
     lab_job.train(
-        options.world,
+        options.ranks,
         "step",
         "--ways",
         ",".join(order),
@@ -219,7 +219,7 @@ def step(options, switch):
         INFOLD_SWITCHES=switch,
     )
     print(
-        f"\na step of 25.2 MB of gradients: {options.world} ranks, links of {options.rate}, "
+        f"\na step of 25.2 MB of gradients: {options.ranks} ranks, links of {options.link}, "
         f"medians of {options.rounds} rounds"
     )
     rows = [
@@ -258,10 +258,10 @@ def follow(options, switch):
 def main():
     options = parse()
     lab_job.need_root()
-    options.world = options.world or {"goal": 4, "step": 8, "steering": 4}[options.what]
+    options.ranks = options.ranks or {"goal": 4, "step": 8, "steering": 4}[options.what]
     try:
         with (
-            lab_job.lab(options.world, options.rate, "--mtu", options.mtu),
+            lab_job.lab(options.ranks, options.link, "--mtu", options.mtu),
             lab_job.switch() as switch,
         ):
             samples = {"goal": goal, "step": step, "steering": follow}[options.what](

@@ -45,7 +45,7 @@ def train(options, seed, switch, program):
             _set_rate((sample["step"] + 1) // options.steps % len(RATES))
 
     lab_job.train(
-        options.world,
+        options.ranks,
         "steering",
         "--ways",
         ",".join(WAYS[turn:] + WAYS[:turn]),
@@ -79,7 +79,7 @@ def show(samples, options):
     ended = {way: [each for each in of_way(samples, way) if "accuracy" in each] for way in WAYS}
     right = {way: [each["accuracy"] for each in ended[way]] for way in WAYS}
     print(
-        f"\n{TASK}, phases of {options.steps} steps: {options.world} ranks, medians of "
+        f"\n{TASK}, phases of {options.steps} steps: {options.ranks} ranks, medians of "
         f"{options.seeds} seeds; ms are of a step after the first {LEARNING}"
     )
     rows = [

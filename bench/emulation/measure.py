@@ -5,7 +5,7 @@ turn. It measures the time of a step, and the bytes that arrive at rank 0's host
 
 Needs root, and the environment that `./dev example` makes:
 
-    build/python/venv/bin/python bench/emulation/measure.py --world 8 --real 2 --rate 100mbit
+    build/python/venv/bin/python bench/emulation/measure.py --ranks 8 --real 2 --link 100mbit
 
 The emulator runs at the switch, and real ranks keep their links. Prints one table; --json writes
 all samples.
@@ -31,9 +31,9 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--world", type=int, default=8)
+    parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--real", type=int, default=2)
-    parser.add_argument("--rate", default="100mbit", help="of every link (default 100mbit)")
+    parser.add_argument("--link", default="100mbit", help="of every link (default 100mbit)")
     parser.add_argument(
         "--rtt-us",
         type=int,
@@ -41,12 +41,12 @@ def parse():
         help="round trip of emulated ranks, beside their links' own (default 0)",
     )
     parser.add_argument("--width", type=int, default=1024, help="of the model's hidden layers")
-    parser.add_argument("--wire", default="", help="wire format of gradients (default exact)")
+    parser.add_argument("--format", default="", help="wire format of gradients (default exact)")
     parser.add_argument("--batch", type=int, default=4, help="samples of a rank's step")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="of each round, after two to warm up")
     parser.add_argument("--json", type=pathlib.Path, help="a file for all samples")
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 @contextlib.contextmanager
@@ -59,11 +59,11 @@ def emulator(options, reports):
         "--listen",
         lab_job.SWITCH,
         "--ranks",
-        str(options.world),
+        str(options.ranks),
         "--real",
         str(options.real),
-        "--rate",
-        options.rate,
+        "--link",
+        options.link,
         "--overhead",
         "42",
         "--real-links",
@@ -96,7 +96,7 @@ def train(options, world, ranks, switch):
         str(options.batch),
         "--width",
         str(options.width),
-        *(["--wire", options.wire] if options.wire else []),
+        *(["--format", options.format] if options.format else []),
     ]
     last = lab_job.train(
         ranks,
@@ -116,13 +116,13 @@ def main():
     received = {"real": [], "emulated": []}
     reports = []
     try:
-        with lab_job.lab(options.world, options.rate):
+        with lab_job.lab(options.ranks, options.link):
             for number in range(options.rounds):
                 for way in samples:
                     place = lab_job.switch() if way == "real" else emulator(options, reports)
-                    ranks = options.world if way == "real" else options.real
+                    ranks = options.ranks if way == "real" else options.real
                     with place as address:
-                        seconds, last = train(options, options.world, ranks, address)
+                        seconds, last = train(options, options.ranks, ranks, address)
                     samples[way] += seconds
                     received[way].append(last["received_bytes"])
                     print(
@@ -134,8 +134,8 @@ def main():
     except (RuntimeError, subprocess.CalledProcessError) as error:
         sys.exit(f"measure: {error}")
     print(
-        f"\n{options.world} ranks, {options.real} of them real where the others are emulated; "
-        f"links of {options.rate}, model of width {options.width}, {options.rounds} rounds"
+        f"\n{options.ranks} ranks, {options.real} of them real where the others are emulated; "
+        f"links of {options.link}, model of width {options.width}, {options.rounds} rounds"
     )
     middle = {way: statistics.median(each) for way, each in samples.items()}
     for way, each in samples.items():

@@ -43,7 +43,7 @@ class Rank:
             f"127.0.0.1:{port}",
             "--rank",
             str(rank),
-            "--world",
+            "--ranks",
             str(WORLD),
             *SHORT_THEN_LONG,
             INFOLD_LOG="info",

@@ -22,22 +22,22 @@ import time
 LIMIT = 0.15  # how far a measured time may be from its prediction, as a share of the prediction
 QUIET_S = 600  # longest wait for a quiet machine
 
-LINKS = ("--link", "100M", "--site", "switch", "--site", "host:100M", "--site", "workers")
-FAST_HOST = ("--link", "100M", "--site", "host:1G")
-UNSHAPED = ("--link", "none", "--size", "25MiB", "--site", "switch")
+LINKS = ("--link", "100M", "--place", "switch", "--place", "host:100M", "--place", "workers")
+FAST_HOST = ("--link", "100M", "--place", "host:1G")
+UNSHAPED = ("--link", "none", "--bytes", "25MiB", "--place", "switch")
 
 QUESTIONS = {
     **{
-        f"100 Mbit/s, {workers} ranks, {size}": ("--workers", workers, "--size", size, *LINKS)
+        f"100 Mbit/s, {workers} ranks, {size}": ("--ranks", workers, "--bytes", size, *LINKS)
         for workers in ("4", "8")
         for size in ("4MB", "25MB")
     },
-    "host of 1 Gbit/s, 4 ranks, 4MB": ("--workers", "4", "--size", "4MB", *FAST_HOST),
+    "host of 1 Gbit/s, 4 ranks, 4MB": ("--ranks", "4", "--bytes", "4MB", *FAST_HOST),
     **{
-        f"unshaped, 4 ranks, {wire}": ("--workers", "4", "--wire", wire, *UNSHAPED)
+        f"unshaped, 4 ranks, {wire}": ("--ranks", "4", "--format", wire, *UNSHAPED)
         for wire in ("bfp32", "bfp16", "bfp8")
     },
-    "unshaped, 2 ranks, bfp32": ("--workers", "2", "--wire", "bfp32", *UNSHAPED),
+    "unshaped, 2 ranks, bfp32": ("--ranks", "2", "--format", "bfp32", *UNSHAPED),
 }
 
 

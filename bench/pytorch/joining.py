@@ -4,7 +4,7 @@
 and for many groups that are made and used in a row. All ranks are processes of this host with a
 TCP store, as under torchrun. Needs the environment that `./dev example` makes:
 
-    build/python/venv/bin/python bench/pytorch/joining.py --world 4 --groups 50 --rounds 5
+    build/python/venv/bin/python bench/pytorch/joining.py --ranks 4 --groups 50 --rounds 5
 
 Gloo and infold run in turn. Prints one JSON object per line, with the times of the slowest rank.
 """
@@ -26,7 +26,7 @@ def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--world", type=int, default=4)
+    parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--groups", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--backends", default="gloo,infold", help="backends to measure, in turn")
@@ -56,10 +56,10 @@ def be_rank(rank, backend, port, options, answers):
     torch.set_num_threads(1)
     made_ms = milliseconds(
         lambda: dist.init_process_group(
-            backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=options.world
+            backend, init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=options.ranks
         )
     )
-    wait_for_all(options.world)
+    wait_for_all(options.ranks)
     first_ms = milliseconds(use)
     groups_ms = milliseconds(lambda: [use(dist.new_group()) for _ in range(options.groups)])
     answers.put(
@@ -82,7 +82,7 @@ def measure(backend, options):
     answers = FORK.Queue()
     ranks = [
         FORK.Process(target=be_rank, args=(rank, backend, port, options, answers))
-        for rank in range(options.world)
+        for rank in range(options.ranks)
     ]
     for rank in ranks:
         rank.start()
@@ -92,7 +92,7 @@ def measure(backend, options):
     slowest = {name: round(max(each[name] for each in said), 1) for name in said[0]}
     print(
         json.dumps(
-            {"backend": backend, "world": options.world, "groups": options.groups, **slowest}
+            {"backend": backend, "world": options.ranks, "groups": options.groups, **slowest}
         ),
         flush=True,
     )

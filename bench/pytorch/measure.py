@@ -10,11 +10,11 @@ automatic     the cost of choosing the layout, over a training of that model
 Needs root, and the environment that `./dev example` makes:
 
     build/python/venv/bin/python bench/pytorch/measure.py small --rounds 5
-    build/python/venv/bin/python bench/pytorch/measure.py overlap --rate 100mbit --rounds 3
+    build/python/venv/bin/python bench/pytorch/measure.py overlap --link 100mbit --rounds 3
     build/python/venv/bin/python bench/pytorch/measure.py recommender --rounds 5
-    build/python/venv/bin/python bench/pytorch/measure.py automatic --world 4 --rounds 5
+    build/python/venv/bin/python bench/pytorch/measure.py automatic --ranks 4 --rounds 5
 
-`./dev example switch --world 4 --rounds 5` compares training steps with Gloo's. Prints one JSON
+`./dev example switch --ranks 4 --rounds 5` compares training steps with Gloo's. Prints one JSON
 object per line.
 """
 
@@ -37,8 +37,8 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("what", choices=["small", "overlap", "recommender", "automatic"])
-    parser.add_argument("--world", type=int, default=0, help="default 2, 4 and 8")
-    parser.add_argument("--rate", default="", help="default none, then 100mbit")
+    parser.add_argument("--ranks", type=int, default=0, help="default 2, 4 and 8")
+    parser.add_argument("--link", default="", help="default none, then 100mbit")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="samples of a recommender's rank")
     parser.add_argument(
@@ -48,7 +48,7 @@ def parse():
         help="steps of a training; automatic chooses from 64 calls before",
     )
     parser.add_argument("--rows", type=int, default=1 << 10, help="rows of a recommender's field")
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def median(values):
@@ -70,7 +70,7 @@ def in_cpp(world, switch):
         switch,
         "--job",
         "cpp",
-        "--world",
+        "--ranks",
         str(world),
         "--bytes",
         "4096",
@@ -84,9 +84,9 @@ def in_cpp(world, switch):
 
 
 def small(options):
-    world = options.world or 2
+    world = options.ranks or 2
     cpp, python = [], []
-    with lab_job.lab(world, options.rate or "none"), lab_job.switch() as switch:
+    with lab_job.lab(world, options.link or "none"), lab_job.switch() as switch:
         for _ in range(options.rounds):
             cpp.append(in_cpp(world, switch))
             python.append(
@@ -103,9 +103,9 @@ def small(options):
 
 
 def overlap(options):
-    world = options.world or 4
+    world = options.ranks or 4
     exposed = []
-    with lab_job.lab(world, options.rate or "100mbit"), lab_job.switch() as switch:
+    with lab_job.lab(world, options.link or "100mbit"), lab_job.switch() as switch:
 
         def run(compute):
             return lab_job.train(
@@ -135,7 +135,7 @@ def overlap(options):
 
 
 def recommender(options):
-    world, rate = options.world or 8, options.rate or "100mbit"
+    world, rate = options.ranks or 8, options.link or "100mbit"
     hook = {"infold, hook": (["--backend", "infold", "--hook"], {})}
     ways = sparse_example.ways(sparse_example.WAYS | hook, steps=4, batch=options.batch)
     results = lab_job.measure(ways, world, rate, options.rounds, program=sparse_example.PROGRAM)
@@ -151,7 +151,7 @@ def automatic(options):
         "automatic": (["--backend", "infold", *words], {"INFOLD_LAYOUT": "automatic"}),
         "hook": (["--backend", "infold", "--hook", *words], {}),
     }
-    world, rate = options.world or 4, options.rate or "100mbit"
+    world, rate = options.ranks or 4, options.link or "100mbit"
     ways = sparse_example.ways(among, options.steps, options.batch)
     results = lab_job.measure(ways, world, rate, options.rounds, program=sparse_example.PROGRAM)
     lab_job.compare(results, world, rate)

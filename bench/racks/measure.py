@@ -43,7 +43,7 @@ def measure(job, switches, size, *words):
             switch,
             "--rank",
             str(rank),
-            "--world",
+            "--ranks",
             str(len(nodes)),
             "--bytes",
             str(size),
@@ -79,7 +79,7 @@ def main():
         below = [switch for _, switch in ranks_of(PER_RACK)]
         flat = [PARENT] * len(below)
         print(f"{size} bytes, {RATE}, {rounds} rounds: median (least to most)")
-        for words in (("--wire", "bfp32"), ("--wire", "bfp16"), ("--dtype", "i32")):
+        for words in (("--format", "bfp32"), ("--format", "bfp16"), ("--dtype", "i32")):
             taken = {"racks": [], "flat": []}
             for _ in range(rounds):
                 for name, switches in (("racks", below), ("flat", flat)):

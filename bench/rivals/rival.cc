@@ -149,7 +149,7 @@ int parse(const Program& program, int argc, const char* const* argv, Options& op
   }
   if (!program.launched) {
     app.add_option("--rank", options.rank, "This rank")->required();
-    app.add_option("--world", options.world, "How many ranks")->required();
+    app.add_option("--ranks", options.world, "How many ranks")->required();
     app.add_option("--store", options.store, "A folder that all ranks share, empty")->required();
     app.add_option("--address", options.address, "Of this rank's network interface")->required();
   }

@@ -45,8 +45,8 @@ def parse():
     run.add_argument("infold", type=pathlib.Path)
     run.add_argument("folder", type=pathlib.Path)
     run.add_argument("--bytes", type=quantity.size, default=104857600)
-    run.add_argument("--world", type=int, default=8)
-    run.add_argument("--rate", default="100mbit")
+    run.add_argument("--ranks", type=int, default=8)
+    run.add_argument("--link", default="100mbit")
     run.add_argument("--rounds", type=int, default=3)
     run.add_argument("--shares", type=float, nargs="+", default=SHARES)
     draw = parts.add_parser("draw")
@@ -72,10 +72,10 @@ def run_all(words):
                 words.infold,
                 "bench",
                 "compare",
-                "--world",
-                str(words.world),
-                "--rate",
-                words.rate,
+                "--ranks",
+                str(words.ranks),
+                "--link",
+                words.link,
                 "--bytes",
                 str(words.bytes),
                 "--infold",

@@ -19,19 +19,19 @@ import lab_job
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--width", type=int, default=512, help="width of the hidden layers")
     parser.add_argument("--batch", type=int, default=256, help="samples of each rank")
     parser.add_argument("--rounds", type=int, default=5)
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def train(options, address, *words):
     """Returns the median step in seconds."""
     result = lab_job.train(
-        options.world,
+        options.ranks,
         "--backend",
         "infold",
         "--steps",
@@ -59,11 +59,11 @@ def replay(options, address, path):
             address,
             "--rank",
             str(rank),
-            "--world",
-            str(options.world),
+            "--ranks",
+            str(options.ranks),
             "--json",
         )
-        for rank in range(options.world)
+        for rank in range(options.ranks)
     ]
     said = [process.communicate(timeout=lab_job.LIMIT_S)[0] for process in ranks]
     if any(process.returncode for process in ranks):
@@ -85,7 +85,7 @@ def main():
     plain, recorded, ratios = [], [], []
     with (
         tempfile.TemporaryDirectory() as folder,
-        lab_job.lab(options.world, options.rate),
+        lab_job.lab(options.ranks, options.link),
         lab_job.switch() as address,
     ):
         path = str(pathlib.Path(folder) / "run")
@@ -97,7 +97,7 @@ def main():
                     lab_job.INFOLD,
                     "trace",
                     "check",
-                    *(f"{path}.{rank}.et" for rank in range(options.world)),
+                    *(f"{path}.{rank}.et" for rank in range(options.ranks)),
                 ],
                 check=True,
                 stdout=subprocess.DEVNULL,
@@ -112,8 +112,8 @@ def main():
     print(
         json.dumps(
             {
-                "world": options.world,
-                "rate": options.rate,
+                "world": options.ranks,
+                "rate": options.link,
                 "rounds": options.rounds,
                 "plain_s": median(plain),
                 "recorded_s": median(recorded),

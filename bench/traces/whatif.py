@@ -26,8 +26,8 @@ MESH_SLOTS = 1024
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", type=int, default=50, help="Mbit/s of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", type=int, default=50, help="Mbit/s of every link")
     parser.add_argument(
         "--slots",
         type=int,
@@ -47,7 +47,7 @@ def parse():
         help="record replicas of shards, whose ranks have two groups each; no "
         "change then has other ranks",
     )
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def whatif(paths, *words):
@@ -74,7 +74,7 @@ def whatif(paths, *words):
 
 def changes_of(options):
     """Yields a name, and what changes: rate, loss, slots, ranks."""
-    rate, world, slots = options.rate, options.world, options.slots
+    rate, world, slots = options.link, options.ranks, options.slots
     if options.mesh:
         slots = MESH_SLOTS
     yield "as recorded", rate, 0, SLOTS, world
@@ -89,10 +89,10 @@ def changes_of(options):
 
 
 def record(options, prefix):
-    with lab_job.lab(options.world, f"{options.rate}mbit"), lab_job.switch() as address:
+    with lab_job.lab(options.ranks, f"{options.link}mbit"), lab_job.switch() as address:
         if options.mesh:
             lab_job.train(
-                options.world,
+                options.ranks,
                 "--steps",
                 str(options.steps),
                 "--width",
@@ -106,13 +106,13 @@ def record(options, prefix):
             )
         else:
             replay.train(options, address, "--record", prefix)
-    return [f"{prefix}.{rank}.et" for rank in range(options.world)]
+    return [f"{prefix}.{rank}.et" for rank in range(options.ranks)]
 
 
 def measure(options, paths, folder, change):
     name, rate, loss, slots, world = change
     words = [
-        "--rate",
+        "--link",
         f"{rate}M",
         "--loss",
         str(loss),

@@ -43,12 +43,12 @@ def parse():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--planes", default="user,kernel", help="of those above")
-    parser.add_argument("--world", type=int, default=4)
-    parser.add_argument("--rate", default="none", help="of each link, as ./dev lab takes it")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--link", default="none", help="of each link, as ./dev lab takes it")
     parser.add_argument("--mtu", type=int, default=1500)
     parser.add_argument("--bytes", default="26214400", help="sizes of the tensor, by commas")
     parser.add_argument("--iterations", type=int, default=0, help="of each size; 0: by size")
-    parser.add_argument("--wire", default="bfp32")
+    parser.add_argument("--format", default="bfp32")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", default=str(ROOT / "build/release/infold"))
     parser.add_argument("--json", action="store_true", help="print each round, too")
@@ -87,7 +87,7 @@ def set_features(options, node, device, wanted):
         word
         for name, state in wanted.items()
         for word in (name, state)
-        if options.rate == "none" or name in LEFT_WHEN_SHAPED
+        if options.link == "none" or name in LEFT_WHEN_SHAPED
     ]
     if words:
         # ethtool reports an error if nothing changes.
@@ -96,7 +96,7 @@ def set_features(options, node, device, wanted):
 
 def set_links(options, plane):
     of_rank, of_port = LINKS[plane]
-    for rank in range(options.world):
+    for rank in range(options.ranks):
         set_features(options, rank, "eth0", of_rank)
         set_features(options, "switch", f"port{rank}", of_port)
 
@@ -104,7 +104,7 @@ def set_links(options, plane):
 def switch_words(options, plane):
     words = [options.binary, "switch", "--listen", SWITCH, "--json"]
     if plane == "kernel":
-        ports = ",".join(f"port{rank}" for rank in range(options.world))
+        ports = ",".join(f"port{rank}" for rank in range(options.ranks))
         words += ["--plane", "xdp", "--dev", ports]
     return words + (["--no-offload"] if plane == "user-plain" else [])
 
@@ -118,12 +118,12 @@ def rank_words(options, rank):
         SWITCH,
         "--rank",
         str(rank),
-        "--world",
-        str(options.world),
+        "--ranks",
+        str(options.ranks),
         "--bytes",
         options.bytes,
-        "--wire",
-        options.wire,
+        "--format",
+        options.format,
         "--iterations",
         str(options.iterations),
         "--shared-memory",
@@ -137,7 +137,7 @@ def run_ranks(options, plane):
     """Returns rank 0's output. The other ranks wait for rank 0 in their sums."""
     ranks = [
         subprocess.Popen(at(rank, *rank_words(options, rank)), text=True, stdout=subprocess.PIPE)
-        for rank in range(options.world)
+        for rank in range(options.ranks)
     ]
     try:
         said = [rank.communicate(timeout=PATIENCE_S)[0] for rank in ranks]
@@ -184,7 +184,7 @@ def report(options, measured):
     median = statistics.median
     first = options.planes.split(",")[0]
     print(
-        f"world {options.world}, links {options.rate}, MTU {options.mtu}, {options.wire}; "
+        f"world {options.ranks}, links {options.link}, MTU {options.mtu}, {options.format}; "
         f"medians of {options.rounds} rounds, ratios to {first}"
     )
     print(
@@ -210,7 +210,7 @@ def report(options, measured):
 def main():
     options = parse()
     planes = options.planes.split(",")
-    lab("up", "--world", str(options.world), "--rate", options.rate, "--mtu", str(options.mtu))
+    lab("up", "--ranks", str(options.ranks), "--link", options.link, "--mtu", str(options.mtu))
     try:
         measured = {plane: [] for plane in planes}
         for _ in range(options.rounds):

@@ -70,7 +70,7 @@ class BenchAllreduce final : public Command {
     options.choice("-o,--op", operation_, {"sum", "avg", "min", "max"},
                    "Reduction of the elements");
     options.choice(
-        "--wire", calls_.wire, wire_names(),
+        "--format", calls_.wire, wire_names(),
         "Wire format of floats; automatic is native, or digits where a site lacks native");
     options.whole<std::uint64_t>("-n,--iterations,--iters", calls_.iterations, {0, 1'000'000},
                                  "Timed calls for each size; 0 lets the size decide");
@@ -92,11 +92,11 @@ class BenchAllreduce final : public Command {
                    "1 compares every element of the last sum with the right one; without this "
                    "option 0, and 1 in the table of nccl-tests");
     options.examples(
-        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4\n"
-        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 -b 8 -e 128M -f 2\n"
-        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 --layout blocks "
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --ranks 4\n"
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --ranks 4 -b 8 -e 128M -f 2\n"
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --ranks 4 --layout blocks "
         "--zeros 0.9\n"
-        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --world 4 --layout rows "
+        "  infold bench allreduce --switch 10.0.0.1:7700 --rank 0 --ranks 4 --layout rows "
         "--zeros 0.99\n"
         "  torchrun --no-python --nproc-per-node 4 infold bench allreduce --check\n"
         "\n"
@@ -157,7 +157,7 @@ class BenchAllreduce final : public Command {
     if (in_place_ && is_nccl) return "the table of nccl-tests measures both ways; drop --in-place";
     if (calls_.travels_as_it_is() && !calls_.wire.empty() && calls_.wire != "automatic") {
       const bool is_integer = calls_.dtype == "i32";
-      return fmt::format("--wire {}: packets carry {} unchanged; drop --wire, or choose {}",
+      return fmt::format("--format {}: packets carry {} unchanged; drop --format, or choose {}",
                          calls_.wire, is_integer ? "integers" : "minima and maxima",
                          is_integer ? "--dtype f32" : "--op sum");
     }

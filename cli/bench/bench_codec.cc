@@ -78,9 +78,9 @@ class BenchCodec final : public Command {
                    if (method) methods_.push_back(*std::move(method));
                    return method.has_value();
                  });
-    options.whole<std::size_t>("--elements", how_.elements, {1, 1'000'000'000},
-                               "Elements of the tensor whose speed is measured");
-    options.whole<std::uint32_t>("--world", world_, {1, 1024}, "Ranks, for speed and bits");
+    options.bytes("--bytes", bytes_, {4, 4'000'000'000},
+                  "Size of the tensor of f32 whose speed is measured");
+    options.whole<std::uint32_t>("--ranks", world_, {1, 1024}, "Ranks, for speed and bits");
     options.real("--seconds", how_.seconds, {0.001, 60}, "Processor time for each method");
     options.whole_list("--errors", error_worlds_, {1, 1024},
                        "Numbers of ranks to measure errors of");
@@ -110,8 +110,14 @@ class BenchCodec final : public Command {
     for (const CompressionOptions& method : methods_) {
       if (const auto problem = problem_of(method)) return refuse(output, *problem);
     }
+    if (bytes_ % sizeof(float) != 0) {
+      output.log("infold bench codec: --bytes {}: an element of f32 has {} bytes\n", bytes_,
+                 sizeof(float));
+      return ExitCode::kBadUsage;
+    }
     if (!prepare_gradients(output)) return ExitCode::kBadUsage;
     how_.world = static_cast<int>(world_);
+    how_.elements = bytes_ / sizeof(float);
     if (!folder_.empty()) {
       how_.gradient = gradients_.front();
       how_.elements = how_.gradient.size();
@@ -234,6 +240,7 @@ class BenchCodec final : public Command {
   }
 
   std::vector<CompressionOptions> methods_;
+  std::uint64_t bytes_ = sizeof(float) * CodecSpeedOptions{}.elements;
   CodecSpeedOptions how_;
   std::uint32_t world_ = 8;
   std::vector<std::uint64_t> error_worlds_ = {4, 8, 16, 64};

@@ -80,14 +80,14 @@ class BenchCompare final : public Command {
   }
 
   void declare(Options& options) override {
-    options.whole_list("--world", wanted_.worlds, {2, 64}, "Numbers of workers");
+    options.whole_list("--ranks", wanted_.worlds, {2, 64}, "Numbers of ranks");
     options.flag(
         "--one-host", wanted_.one_host,
         "Run all ranks on this host, without a lab and root; infold sums in shared memory");
     options.flag("--apart", wanted_.apart,
                  "Keep each rank on a processor of its own, and the switch on those that are left");
     options.text(
-        "--rate", wanted_.rate,
+        "--link", wanted_.rate,
         "Rate of each link in each direction, 1mbit or more; none for links without a limit");
     options.whole<std::uint32_t>("--mtu", wanted_.mtu, {1280, 9000}, "MTU of all links in bytes");
     options.real("--loss", wanted_.loss, {0, 0.5},
@@ -113,9 +113,9 @@ class BenchCompare final : public Command {
                             "Sums in each round; 0 takes about a second");
     options.path("--out", out_, "Folder for results.json, table.txt and pictures", "FOLDER");
     options.examples(
-        "  ./dev bench compare --one-host --world 2 --bytes 25MiB --rivals gloo-ring\n"
-        "  ./dev bench compare --world 2,4,8 --rate 100mbit --bytes 26214400\n"
-        "  ./dev bench compare --world 4 --rate none --infold native,bfp8 --rounds 7\n"
+        "  ./dev bench compare --one-host --ranks 2 --bytes 25MiB --rivals gloo-ring\n"
+        "  ./dev bench compare --ranks 2,4,8 --link 100mbit --bytes 26214400\n"
+        "  ./dev bench compare --ranks 4 --link none --infold native,bfp8 --rounds 7\n"
         "  ./dev bench compare --infold native,blocks-native --rivals gloo-ring,gloo-union --zeros "
         "0.9\n"
         "\n"
@@ -163,12 +163,12 @@ class BenchCompare final : public Command {
     if (wanted_.one_host &&
         (wanted_.rate != usual.rate || wanted_.mtu != usual.mtu || wanted_.loss != usual.loss ||
          wanted_.congestion != usual.congestion)) {
-      return "--one-host has no links; leave out --rate, --mtu, --loss and --congestion";
+      return "--one-host has no links; leave out --link, --mtu, --loss and --congestion";
     }
     if (!wanted_.one_host && wanted_.rate != "none") {
       const auto rate = parse_rate(wanted_.rate);
       if (!rate || *rate < 1e6) {
-        return fmt::format("--rate must be none, or a rate from 1mbit, not '{}'", wanted_.rate);
+        return fmt::format("--link must be none, or a rate from 1mbit, not '{}'", wanted_.rate);
       }
       wanted_.bits_per_second = *rate;
     }
@@ -193,10 +193,10 @@ class BenchCompare final : public Command {
 
   std::string command_line() const {
     std::string command = fmt::format(
-        "infold bench compare --world {} {} --bytes {} --infold {} --rivals {} --rounds {}",
+        "infold bench compare --ranks {} {} --bytes {} --infold {} --rivals {} --rounds {}",
         fmt::join(wanted_.worlds, ","),
         wanted_.one_host ? "--one-host"
-                         : fmt::format("--rate {} --mtu {}", wanted_.rate, wanted_.mtu),
+                         : fmt::format("--link {} --mtu {}", wanted_.rate, wanted_.mtu),
         fmt::join(wanted_.bytes, ","), fmt::join(ours_, ","), fmt::join(rivals_, ","),
         wanted_.rounds);
     if (wanted_.apart) command += " --apart";

@@ -144,17 +144,18 @@ class BenchCore final : public Command {
 
   void declare(Options& options) override {
     options.choice("--role", role_, {"all", "aggregator", "worker"}, "State machine to measure");
-    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
+    options.choice("--format", wire_,
+                   {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
                    "The wire format; the last three are of format native");
-    options.whole<std::uint16_t>("--workers", workers_, {1, INFOLD_WORKERS_MAX},
+    options.whole<std::uint16_t>("--ranks", workers_, {1, INFOLD_WORKERS_MAX},
                                  "Contributions per chunk at the aggregator");
     options.choice("--values", values_, {"usual", "hostile"},
                    "Numbers at the aggregator; the exact sum of hostile ones needs integers");
     options.whole<std::uint32_t>("--packets", packets_, {1000, 100'000'000},
                                  "Packets in each of the 21 samples");
     options.examples(
-        "  infold bench core --role aggregator --wire f32 --values hostile\n"
-        "  infold bench core --workers 64 --json");
+        "  infold bench core --role aggregator --format f32 --values hostile\n"
+        "  infold bench core --ranks 64 --json");
   }
 
   ExitCode run(Output& output) override {

@@ -23,7 +23,7 @@ class BenchDrivers final : public Command {
   }
 
   void declare(Options& options) override {
-    options.choice("--wire", wire_, {"native", "bfp32", "bfp16", "bfp8"}, "Wire format of f32");
+    options.choice("--format", wire_, {"native", "bfp32", "bfp16", "bfp8"}, "Wire format of f32");
     options.bytes("--bytes", wanted_.bytes, {1 << 20, 1'000'000'000}, "Size of the f32 tensor");
     options.whole<std::uint32_t>("--mtu", wanted_.mtu, {576, 9000}, "Largest packet in bytes");
     options.whole<unsigned>("--drivers", wanted_.drivers_max, {1, 64},
@@ -33,7 +33,7 @@ class BenchDrivers final : public Command {
     options.whole<unsigned>("--iterations", wanted_.iterations, {1, 100'000}, "Sums in each turn");
     options.examples(
         "  infold bench drivers\n"
-        "  infold bench drivers --wire bfp16 --mtu 9000 --drivers 4\n"
+        "  infold bench drivers --format bfp16 --mtu 9000 --drivers 4\n"
         "\n"
         "The rank is the only one of its job. Each packet comes back at once as its result, in\n"
         "memory of the process. So the rate is that of the rank's own threads:\n"

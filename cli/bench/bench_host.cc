@@ -34,7 +34,7 @@ class BenchHost final : public Command {
     options.choice("--shape", shape_, {"all", "shared", "apart"},
                    "shared: 4 ranks and a switch on two cores; apart: one rank and its switch, a "
                    "core each");
-    options.text_list("--wire", wires_, "Wire formats of f32: native, bfp32, bfp16, bfp8");
+    options.text_list("--format", wires_, "Wire formats of f32: native, bfp32, bfp16, bfp8");
     options.bytes("--bytes", wanted_.job.bytes, {1 << 20, 1'000'000'000}, "Size of the f32 tensor");
     options.whole<std::uint32_t>("--mtu", wanted_.job.mtu, {576, 9000},
                                  "Largest packet of infold in bytes");
@@ -46,7 +46,7 @@ class BenchHost final : public Command {
                    "Gloo's ring beside infold; auto measures it where its program was built");
     options.examples(
         "  ./dev bench host\n"
-        "  infold bench host --shape apart --mtu 9000 --wire native --rival none\n"
+        "  infold bench host --shape apart --mtu 9000 --format native --rival none\n"
         "\n"
         "All processes run on this host, over loopback, on the first two cores that this program\n"
         "may use. All figures but the last two columns are seconds of rank 0's processor time for\n"
@@ -93,7 +93,7 @@ class BenchHost final : public Command {
     for (const std::string& name : wires_) {
       const auto found = std::ranges::find(measure::host_wires(), name, &measure::HostWire::name);
       if (found == measure::host_wires().end()) {
-        return fmt::format("--wire: there is no '{}'; choose from {}", name,
+        return fmt::format("--format: there is no '{}'; choose from {}", name,
                            fmt::join(all_wires(), ", "));
       }
       wanted_.wires.push_back(*found);

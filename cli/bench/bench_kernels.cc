@@ -129,12 +129,12 @@ class BenchKernels final : public Command {
 
   void declare(Options& options) override {
     options.text("--kernel", kernel_, "Only kernels whose name contains this, such as 'to bfp32'");
-    options.choice("--place", place_, {"all", "cache", "memory"},
+    options.choice("--buffers", place_, {"all", "cache", "memory"},
                    "Buffers of 256 KiB, which stay in cache, or of 256 MiB");
     options.text("--target", target_, "An instruction set, scalar, all, or best");
     options.real("--seconds", seconds_, {0.001, 60}, "Time for each kernel and place");
     options.examples(
-        "  infold bench kernels --kernel f32 --place cache\n"
+        "  infold bench kernels --kernel f32 --buffers cache\n"
         "  infold bench kernels --kernel 'add i32' --target all --seconds 1 --json\n");
   }
 

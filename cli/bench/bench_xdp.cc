@@ -23,17 +23,18 @@ class BenchXdp final : public Command {
   }
 
   void declare(Options& options) override {
-    options.choice("--wire", wire_, {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
+    options.choice("--format", wire_,
+                   {"all", "i32", "bfp32", "bfp16", "bfp8", "f32", "f16", "bf16"},
                    "The wire format; the last three are of format native");
     options.whole<std::uint32_t>("--packets", packets_, {100, 10'000'000},
                                  "Packets in each of the 21 samples");
     options.flag("--network", network_,
                  "Measure in a network lab, beside programs that return and drop packets");
-    options.whole<std::uint16_t>("--world", world_, {1, 64}, "Number of ranks; needs --network");
+    options.whole<std::uint16_t>("--ranks", world_, {1, 64}, "Number of ranks; needs --network");
     options.examples(
         "  infold bench xdp\n"
         "  infold bench xdp --network\n"
-        "  infold bench xdp --wire bfp32 --json");
+        "  infold bench xdp --format bfp32 --json");
   }
 
   ExitCode run(Output& output) override {

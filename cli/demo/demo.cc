@@ -90,22 +90,21 @@ class Demo final : public Command {
  public:
   std::string_view name() const override { return "demo"; }
   std::string_view summary() const override {
-    return "Train a small model on several workers over a lossy network";
+    return "Train a small model on several ranks over a lossy network";
   }
 
   void declare(Options& options) override {
-    options.whole<unsigned>("--workers", workers_, {1, 64},
-                            "Number of workers that train together");
+    options.whole<unsigned>("--ranks", workers_, {1, 64}, "Number of ranks that train together");
     options.real("--loss", loss_percent_, {0, kLossMost}, "Packet loss in percent, each way");
     options.whole<std::size_t>("--steps", steps_, {10, 5000}, "Number of training steps");
-    options.choice("--wire", wire_, {"native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"},
+    options.choice("--format", wire_, {"native", "digits", "bfp32", "bfp16", "bfp8", "fixed32"},
                    "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000},
                                  "Seed of data, batches, weights and packet losses");
     options.path("--out", out_, "File of the picture, in SVG");
     options.examples(
-        "  infold demo --workers 8 --loss 5            more workers, a worse network\n"
-        "  infold demo --wire bfp8 --out bfp8.svg      a quarter of the bytes\n"
+        "  infold demo --ranks 8 --loss 5            more ranks, a worse network\n"
+        "  infold demo --format bfp8 --out bfp8.svg      a quarter of the bytes\n"
         "  infold demo --json | tail -n 1              the result for a program");
   }
 

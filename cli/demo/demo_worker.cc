@@ -25,7 +25,7 @@ class DemoWorker final : public Command {
   void declare(Options& options) override {
     join_.declare(options);
     options.real("--loss", loss_, {0, 0.9}, "Probability that a packet is lost, each way");
-    options.choice("--wire", wire_, wire_names(), "Wire format of gradients");
+    options.choice("--format", wire_, wire_names(), "Wire format of gradients");
     options.whole<std::uint64_t>("--seed", training_.seed, {0, 1'000'000'000},
                                  "Seed of data, batches and weights");
     options.whole<std::uint64_t>("--loss-seed", loss_seed_, {0, 2'000'000'000},
@@ -34,7 +34,7 @@ class DemoWorker final : public Command {
     options.whole<std::size_t>("--hash-step", training_.hash_step, {0, 5000},
                                "Step after which parameters are hashed");
     options.examples(
-        "  infold demo-worker --switch 127.0.0.1:7700 --rank 0 --world 2 --loss 0.01 --json");
+        "  infold demo-worker --switch 127.0.0.1:7700 --rank 0 --ranks 2 --loss 0.01 --json");
   }
 
   ExitCode run(Output& output) override {

@@ -50,9 +50,9 @@ class Emulate final : public Command {
     options.whole<std::uint32_t>("--real", emulation_.real, {1, core::kWorldMax - 1},
                                  "Ranks that are real: the first ones, which join as at a switch");
     shape_.declare(options);
-    options.rate_or_none("--rate", rate_, {1e6, 400e9}, kNoLimit,
+    options.rate_or_none("--link", rate_, {1e6, 400e9}, kNoLimit,
                          "Rate of each rank's link, in each direction; none for no limit");
-    options.rate_or_none("--rack-rate", rack_rate_, {1e6, 10e12}, kNoLimit,
+    options.rate_or_none("--rack-link", rack_rate_, {1e6, 10e12}, kNoLimit,
                          "Rate of each rack's link to the root, in each direction");
     options.real(
         "--rtt-us", rtt_us_, {0, 1'000'000},
@@ -76,24 +76,24 @@ class Emulate final : public Command {
     options.address(
         "--switch", switch_, emulation_.real_switch,
         "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
-        "one; real ranks join at --listen all the same, and send to it themselves; with --sites "
+        "one; real ranks join at --listen all the same, and send to it themselves; with --place "
         "mixed, real and emulated ranks sum, too");
     for (const char* const other :
-         {"--racks", "--hosts", "--switches", "--plan", "--rack-rate", "--slots", "--real-links"}) {
+         {"--racks", "--hosts", "--switches", "--plan", "--rack-link", "--slots", "--real-links"}) {
       options.exclude("--switch", other);
     }
     log_.declare(options);
     options.examples(
-        "  infold emulate --ranks 64 --real 2 --rate 100M --rtt-us 200\n"
-        "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --world 64\n"
-        "  infold emulate --ranks 8 --real 2 --rate 1G --lag-at 5=20000\n"
-        "  infold emulate --ranks 64 --real 1 --values generated --rate 100M\n"
-        "  infold emulate --ranks 8 --real 2 --rate 1G --lag-of run\n"
-        "  infold emulate --ranks 64 --real 2 --racks 8 --rate 1G --rack-rate 10G\n"
-        "  infold emulate --ranks 16 --real 2 --sites workers --rate 1G\n"
+        "  infold emulate --ranks 64 --real 2 --link 100M --rtt-us 200\n"
+        "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --ranks 64\n"
+        "  infold emulate --ranks 8 --real 2 --link 1G --lag-at 5=20000\n"
+        "  infold emulate --ranks 64 --real 1 --values generated --link 100M\n"
+        "  infold emulate --ranks 8 --real 2 --link 1G --lag-of run\n"
+        "  infold emulate --ranks 64 --real 2 --racks 8 --link 1G --rack-link 10G\n"
+        "  infold emulate --ranks 16 --real 2 --place workers --link 1G\n"
         "  infold emulate --ranks 64 --real 2 --plan job.plan\n"
         "  infold emulate --ranks 64 --real 2 --switch 10.0.0.1:7700\n"
-        "  infold emulate --ranks 16 --real 2 --switch 10.0.0.1:7700 --sites mixed");
+        "  infold emulate --ranks 16 --real 2 --switch 10.0.0.1:7700 --place mixed");
   }
 
   ExitCode run(Output& output) override {
@@ -114,12 +114,12 @@ class Emulate final : public Command {
     }
     if (!switch_.empty() && shape->weights.empty()) {
       output.log(
-          "infold emulate: --sites workers: no switch is asked then, and --switch names one; "
-          "choose --sites mixed\n");
+          "infold emulate: --place workers: no switch is asked then, and --switch names one; "
+          "choose --place mixed\n");
       return ExitCode::kBadUsage;
     }
     if (rack_rate_ > 0 && shape->racks.empty()) {
-      output.log("infold emulate: --rack-rate needs racks; add --racks, or a plan that has some\n");
+      output.log("infold emulate: --rack-link needs racks; add --racks, or a plan that has some\n");
       return ExitCode::kBadUsage;
     }
     emulation_.shape = std::move(*shape);

@@ -24,28 +24,28 @@ void ShapeOptions::declare(Options& options) {
   options.whole<std::uint32_t>(
       "--racks", racks_, {2, 256},
       "Racks of equal size, each with an emulated switch of its own below the root; rank 0 is in "
-      "the first one; not with --sites workers");
+      "the first one; not with --place workers");
   options.whole<std::uint32_t>(
       "--hosts", hosts_, {2, 256},
       "Hosts of equal size, whose ranks share memory and one link; a host with a real rank does "
-      "not share; only with --sites switches");
+      "not share; only with --place switches");
   options.whole<std::uint32_t>("--switches", switches_,
                                {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
                                "Switches at the root, which divide the chunks as the threads of "
                                "infold switch do; 1 if it is "
                                "left out");
-  options.choice("--sites", sites_, {"switches", "workers", "mixed"},
+  options.choice("--place", sites_, {"switches", "workers", "mixed"},
                  "What sums: emulated switches, the ranks themselves, or both. Real ranks that sum "
-                 "join with --sites mixed in either case, with the weight that all ranks have");
+                 "join with --place mixed in either case, with the weight that all ranks have");
   options.whole<std::uint16_t>(
       "--switch-weight", switch_weight_, {1, core::Stripe::kWeightMax},
       "Weight of each switch, also of a real one, beside --worker-weight of the real ranks, for "
-      "--sites mixed; 1 if it is left out");
+      "--place mixed; 1 if it is left out");
   options.path("--plan", plan_,
                "File with the plan that each job must have, in place of racks, hosts, switches and "
                "sites");
   for (const char* const other :
-       {"--racks", "--hosts", "--switches", "--sites", "--switch-weight"}) {
+       {"--racks", "--hosts", "--switches", "--place", "--switch-weight"}) {
     options.exclude("--plan", other);
   }
 }
@@ -65,11 +65,11 @@ tl::expected<emulate::JobShape, std::string> ShapeOptions::shape(std::uint32_t r
   shape.ranks_sum = sites_ != "switches";
   shape.weights.assign(sites_ == "workers" ? 0 : switches_.value_or(1), switch_weight_.value_or(1));
   if (sites_ == "workers" && switches_) {
-    return tl::unexpected(std::string("--switches needs --sites mixed: with workers, none sums"));
+    return tl::unexpected(std::string("--switches needs --place mixed: with workers, none sums"));
   }
   if (sites_ != "mixed" && switch_weight_) {
     return tl::unexpected(fmt::format(
-        "--switch-weight needs --sites mixed: with {}, no switch has another share than the rest",
+        "--switch-weight needs --place mixed: with {}, no switch has another share than the rest",
         sites_));
   }
   if (const auto fault = emulate::find_fault(shape, ranks)) {
@@ -80,7 +80,7 @@ tl::expected<emulate::JobShape, std::string> ShapeOptions::shape(std::uint32_t r
       return tl::unexpected(fmt::format("--switches {}: {}", *switches_, *fault));
     }
     return tl::unexpected(
-        fmt::format("--ranks {}: {} ({})", ranks, *fault, shape.ranks_sum ? "--sites" : "--racks"));
+        fmt::format("--ranks {}: {} ({})", ranks, *fault, shape.ranks_sum ? "--place" : "--racks"));
   }
   if (hosts_) shape.hosts = emulate::even_ranges(ranks, *hosts_);
   if (const auto fault = emulate::find_fault(shape, ranks)) {

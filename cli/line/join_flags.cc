@@ -31,9 +31,9 @@ SharedMemory shared_memory_of(const std::string& name) {
 // Replaces names such as "JoinOptions.rank" with the option, here "--rank".
 std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--world"},
+      {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--ranks"},
       {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
-      {"JoinOptions.sites", "--sites"},     {"mtu_bytes is", "--mtu is"},
+      {"JoinOptions.sites", "--place"},     {"mtu_bytes is", "--mtu is"},
   };
   for (const auto& [name, flag] : kNames) {
     for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
@@ -57,15 +57,15 @@ void JoinFlags::declare(Options& options) {
       "--rank", rank_, {0, core::kWorldMax - 1},
       "Number of this rank; else $INFOLD_RANK, $RANK or the launcher's variable");
   options.whole<unsigned>(
-      "--world", world_, {1, core::kWorldMax},
+      "--ranks", world_, {1, core::kWorldMax},
       "Number of ranks; else $INFOLD_WORLD, $WORLD_SIZE or the launcher's variable");
-  options.choice("--sites", sites_, {"auto", "switches", "workers", "mixed"},
+  options.choice("--place", sites_, {"auto", "switches", "workers", "mixed"},
                  "Where tensors are summed: at switches, at workers, or at both (mixed); auto "
                  "follows $INFOLD_SITES");
   options.whole<unsigned>("--switch-weight", switch_weight_, {1, 64},
-                          "Weight of each switch with --sites mixed, as infold plan prints it");
+                          "Weight of each switch with --place mixed, as infold plan prints it");
   options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},
-                          "Weight of each worker with --sites mixed, as infold plan prints it");
+                          "Weight of each worker with --place mixed, as infold plan prints it");
   options.text("--address", address_,
                "Local address to send from; else the address of the best interface");
   options.whole<unsigned>("--mtu", mtu_, {0, 9216},

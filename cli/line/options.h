@@ -34,7 +34,7 @@ class Options {
   // Borrows the parser's node for this subcommand.
   explicit Options(CLI::App& app) : app_(app) {}
 
-  // In all these functions, `name` is the option as typed ("--workers"); without dashes it is a
+  // In all these functions, `name` is the option as typed ("--ranks"); without dashes it is a
   // positional argument. `value` must outlive parsing. `help` is a sentence without a full stop. An
   // option with several names separates them by commas ("-n,--iterations"), and messages use the
   // first long one.

@@ -18,9 +18,10 @@ struct Renamed {
 // Options that commands name differently although they mean the same. A command that has the second
 // name refuses the first one with it.
 constexpr Renamed kRenamed[] = {
-    {"--workers", "--ranks"}, {"--world", "--ranks"},    {"--rate", "--link"},
-    {"--size", "--bytes"},    {"--elements", "--bytes"}, {"--sites", "--place"},
-    {"--site", "--place"},    {"--wire", "--format"},
+    {"--workers", "--ranks"}, {"--world", "--ranks"},           {"--rate", "--link"},
+    {"--size", "--bytes"},    {"--elements", "--bytes"},        {"--sites", "--place"},
+    {"--site", "--place"},    {"--wire", "--format"},           {"--rack-rate", "--rack-link"},
+    {"--place", "--buffers"}, {"--workers-max", "--ranks-max"},
 };
 
 // The number of letters that were left out, added, changed, or swapped with the next one.

@@ -101,8 +101,8 @@ class Mix final : public Command {
                                  "Number of jobs to draw, where there is no file");
     options.real("--gap", draw_.mean_gap_s, {0, 1'000},
                  "Mean seconds between drawn jobs' submissions");
-    options.whole<std::uint16_t>("--workers-max", draw_.workers_max, {2, mix::kWorkersOfJobMax},
-                                 "Most workers of a drawn job");
+    options.whole<std::uint16_t>("--ranks-max", draw_.workers_max, {2, mix::kWorkersOfJobMax},
+                                 "Most ranks of a drawn job");
     options.whole<std::uint32_t>("--iterations-max", draw_.iterations_max, {2, mix::kIterationsMax},
                                  "Most iterations of a drawn job");
     options.flag("--print-jobs", print_jobs_, "Print the jobs as a file of jobs, and end");
@@ -117,8 +117,8 @@ class Mix final : public Command {
                                  "Workers, of different jobs, that a host holds");
     options.choice("--placement", placement_, {"packed", "spread"},
                    "Whether a job gets few racks or all");
-    options.rate("--rate", rate_, {1e6, 400e9}, "Rate of each host's link");
-    options.rate("--rack-rate", rack_rate_, {1e6, 400e9}, "Rate of each rack's link to the spine");
+    options.rate("--link", rate_, {1e6, 400e9}, "Rate of each host's link");
+    options.rate("--rack-link", rack_rate_, {1e6, 400e9}, "Rate of each rack's link to the spine");
     options.real("--rtt-us", rtt_us_, {0, 10'000},
                  "Microseconds from a host to its rack's switch and back, without queues");
     options.whole<std::uint32_t>("--slots", mix_.slots, {1, 30'000}, "Slots of each switch");

@@ -64,23 +64,23 @@ class Plan final : public Command {
   }
 
   void declare(Options& options) override {
-    options.whole<std::uint32_t>("--workers", workers_, {2, INFOLD_WORKERS_MAX},
-                                 "Number of workers, each on a host of its own");
+    options.whole<std::uint32_t>("--ranks", workers_, {2, INFOLD_WORKERS_MAX},
+                                 "Number of ranks, each on a host of its own");
     options.rate_or_none("--link", link_, kRates, predict::kUnlimited,
-                         "Rate of each worker's link in bits per second, each way; none where "
+                         "Rate of each rank's link in bits per second, each way; none where "
                          "nothing limits it");
     options.list(
-        "--site", "host:RATE|switch|workers",
+        "--place", "host:RATE|switch|workers",
         fmt::format("switch, workers, or host:RATE with none or a rate from {} to {}, at most {} "
                     "hosts in all",
                     short_rate(kRates.low), short_rate(kRates.high), core::Stripe::kSitesMax),
         "A place for sums: host:RATE (a host with one link), switch (in the path, with a link for "
-        "each worker) or workers",
+        "each rank) or workers (the ranks' own hosts)",
         [this](const std::string& typed) { return add_site(typed); });
-    options.bytes("--size", size_, {1, 1'000'000'000'000}, "Size of the tensor in bytes");
+    options.bytes("--bytes", size_, {1, 1'000'000'000'000}, "Size of the tensor in bytes");
     options.choice("--dtype", dtype_, names_of(kTypes, data_type_name),
                    "Element type of the tensor");
-    options.choice("--wire", wire_, names_of(kWires, wire_format_name),
+    options.choice("--format", wire_, names_of(kWires, wire_format_name),
                    "Wire format of infold; a ring sends the elements unchanged");
     options.whole<std::uint32_t>("--mtu", framing_.mtu, {576, 65535}, "MTU of the path in bytes");
     options.real("--rtt-us", rtt_us_, {0, 1'000'000},
@@ -92,22 +92,23 @@ class Plan final : public Command {
                                  "Threads of infold switch on each host");
     processors_.declare(options);
     options.whole<std::uint32_t>("--shared-processors", shared_processors_, {0, 1024},
-                                 "Processors of the one machine that runs all workers and sites; "
+                                 "Processors of the one machine that runs all ranks and sites; "
                                  "0 where each has its own machine");
     options.flag(
         "--verify", verify_,
         "Also measure the placements, on links of a network lab on this machine; needs root");
     options.exclude("--verify", "--shared-processors");
     options.examples(
-        "  infold plan --workers 8 --link 10G --site host:100G\n"
-        "  infold plan --workers 8 --link 10G --site host:100G --threads 8\n"
+        "  infold plan --ranks 8 --link 10G --place host:100G\n"
+        "  infold plan --ranks 8 --link 10G --place host:100G --threads 8\n"
         "  infold plan --processors measure --save-processors node.costs\n"
-        "  infold plan --workers 8 --link 100G --site switch --processors node.costs\n"
-        "  infold plan --workers 4 --link none --site switch --processors measure "
+        "  infold plan --ranks 8 --link 100G --place switch --processors node.costs\n"
+        "  infold plan --ranks 4 --link none --place switch --processors measure "
         "--shared-processors 2\n"
-        "  infold plan --workers 16 --link 25G --site host:100G --site host:100G --size 1GB\n"
-        "  infold plan --workers 4 --link 1G --site switch --wire bfp16 --mtu 9000 --json\n"
-        "  infold plan --verify --workers 4 --link 100M --site host:100M --site switch --size 4MB");
+        "  infold plan --ranks 16 --link 25G --place host:100G --place host:100G --bytes 1GB\n"
+        "  infold plan --ranks 4 --link 1G --place switch --format bfp16 --mtu 9000 --json\n"
+        "  infold plan --verify --ranks 4 --link 100M --place host:100M --place switch --bytes "
+        "4MB");
   }
 
   ExitCode run(Output& output) override {

@@ -60,9 +60,9 @@ std::string scaled_down(const predict::Question& question, double rate_most) {
       factor, short_rate(question.worker_rates.front() / factor));
   for (const predict::Host& host : question.hosts) {
     const bool limited = is_limited(host.bits_per_second);
-    text += " --site host:" + (limited ? short_rate(host.bits_per_second / factor) : "none");
+    text += " --place host:" + (limited ? short_rate(host.bits_per_second / factor) : "none");
   }
-  return text + " --size " + short_bytes(static_cast<std::uint64_t>(bytes));
+  return text + " --bytes " + short_bytes(static_cast<std::uint64_t>(bytes));
 }
 
 std::optional<std::string> too_fast(const predict::Question& question, const LabMachine& machine) {
@@ -201,7 +201,7 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
   if (bytes > machine.memory_bytes) {
     return Refusal{
         fmt::format("the tensors of all workers take {}, and {} of memory are free; choose "
-                    "a smaller --size",
+                    "a smaller --bytes",
                     predict::bytes_text(static_cast<double>(bytes)),
                     predict::bytes_text(static_cast<double>(machine.memory_bytes)))};
   }
@@ -209,7 +209,7 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
     if (each.time_s <= kSumMost_s) continue;
     return Refusal{
         fmt::format("one sum over {} would take {}, where at most {} are measured; choose a "
-                    "smaller --size",
+                    "smaller --bytes",
                     each.name, predict::time_text(each.time_s), predict::time_text(kSumMost_s))};
   }
   return std::nullopt;

@@ -48,12 +48,12 @@ TEST(PlanMeasure, TakesWhatThisMachineCanShape) {
 TEST(PlanMeasure, RefusesRatesThatTheProcessorWouldLimitAndAdvises) {
   EXPECT_EQ(refusal(question(8, 10e9), machine()),
             "a machine shapes links of up to 1 Gbit/s, not of 10 Gbit/s; with rates and size "
-            "divided by 100 it takes as long, except for round trips: --link 100M --size 40KB");
+            "divided by 100 it takes as long, except for round trips: --link 100M --bytes 40KB");
   predict::Question fast_host = question(4, 100e6);
   fast_host.hosts = {{"host:10G", 10e9}};
   EXPECT_THAT(refusal(fast_host, machine()),
               HasSubstr("host:10G is faster; with rates and size divided by 10 it takes as "
-                        "long, except for round trips: --link 10M --site host:1G --size 400KB"));
+                        "long, except for round trips: --link 10M --place host:1G --bytes 400KB"));
   EXPECT_THAT(
       refusal(question(8, 500e6), machine()),
       HasSubstr("8 links of 500 Mbit/s carry more than the 1 Gbit/s that 2 cores can move"));
@@ -72,7 +72,7 @@ TEST(PlanMeasure, TakesLinksWithoutALimit) {
 
   predict::Question fast = question(4, 10e9);
   fast.hosts = {{"host:none", predict::kUnlimited}};
-  EXPECT_THAT(refusal(fast, machine()), HasSubstr("--link 100M --site host:none --size 40KB"));
+  EXPECT_THAT(refusal(fast, machine()), HasSubstr("--link 100M --place host:none --bytes 40KB"));
 }
 
 TEST(PlanMeasure, RefusesQuestionsThatNoLabCanAnswer) {

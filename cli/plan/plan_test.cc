@@ -61,7 +61,7 @@ std::vector<std::string> placements(const Outcome& outcome) {
 
 TEST(PlanCommand, ShowsWhatIsFastestFirst) {
   const Outcome outcome =
-      plan({"--workers", "8", "--link", "10G", "--site", "host:100G", "--threads", "8"});
+      plan({"--ranks", "8", "--link", "10G", "--place", "host:100G", "--threads", "8"});
   EXPECT_EQ(outcome.code, ExitCode::kDone);
   EXPECT_EQ(outcome.log, "");
   EXPECT_THAT(outcome.out,
@@ -73,7 +73,7 @@ TEST(PlanCommand, ShowsWhatIsFastestFirst) {
 
 // One thread alone needs half a second of processor time. The links alone would need 86 ms.
 TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
-  const std::vector<const char*> words = {"--workers", "8", "--link", "10G", "--site", "host:100G"};
+  const std::vector<const char*> words = {"--ranks", "8", "--link", "10G", "--place", "host:100G"};
   const Outcome outcome = plan(words);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("host:100G waits for processors"),
                                  HasSubstr("With 6 threads (--threads) the host would keep up.")));
@@ -84,7 +84,7 @@ TEST(PlanCommand, SaysThatProcessorsAreTheLimit) {
 }
 
 TEST(PlanCommand, ProcessorsOfOneMachineAreTheLimitWhereLinksHaveNone) {
-  const Outcome outcome = plan({"--workers", "4", "--link", "none", "--site", "switch", "--site",
+  const Outcome outcome = plan({"--ranks", "4", "--link", "none", "--place", "switch", "--place",
                                 "host:none", "--shared-processors", "2"});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out,
@@ -111,7 +111,7 @@ TEST(PlanCommand, ReadsTheCostsOfProcessorsFromAFile) {
       "rank_packet_ns = 1000\nrank_element_ns = 0\nsite_packet_ns = 2000\nsite_element_ns = 0\n"
       "own_packet_ns = 3000\nown_element_ns = 0\nring_byte_ns = 1\n");
   const auto lines =
-      plan({"--workers", "2", "--size", "1408000", "--link", "none", "--site", "switch",
+      plan({"--ranks", "2", "--bytes", "1408000", "--link", "none", "--place", "switch",
             "--shared-processors", "1", "--processors", file.path(), "--json"})
           .objects();
   // 1000 chunks of two ranks: 2 x 1 us, plus 2 x 2 us for their contributions.
@@ -144,8 +144,8 @@ TEST(PlanCommand, SaysWhatIsWrongWithAFileOfCosts) {
 }
 
 TEST(PlanCommand, SitesAreAddedUp) {
-  EXPECT_THAT(placements(plan({"--site", "host:10G", "--site", "host:25G", "--site", "switch",
-                               "--site", "host:10gbit", "--json"})),
+  EXPECT_THAT(placements(plan({"--place", "host:10G", "--place", "host:25G", "--place", "switch",
+                               "--place", "host:10gbit", "--json"})),
               ElementsAre("switch", "host:25G + 2 x host:10G + workers", "ring", "workers",
                           "host:25G + 2 x host:10G", "host:25G", "host:10G"));
 }
@@ -153,11 +153,11 @@ TEST(PlanCommand, SitesAreAddedUp) {
 TEST(PlanCommand, WithoutSitesItComparesTheUsualOnes) {
   EXPECT_THAT(placements(plan({"--link", "25G", "--json"})),
               ElementsAre("ring", "switch", "host:25G + workers", "workers", "host:25G"));
-  EXPECT_THAT(placements(plan({"--site", "workers", "--json"})), ElementsAre("ring", "workers"));
+  EXPECT_THAT(placements(plan({"--place", "workers", "--json"})), ElementsAre("ring", "workers"));
 }
 
 TEST(PlanCommand, JsonHoldsTheQuestionTheWeightsAndTheAdvice) {
-  const auto lines = plan({"--site", "host:10G", "--json", "--wire", "bfp16", "--size", "25MiB",
+  const auto lines = plan({"--place", "host:10G", "--json", "--format", "bfp16", "--bytes", "25MiB",
                            "--mtu", "9000", "--rtt-us", "12.5", "--frame-bytes", "14"})
                          .objects();
   EXPECT_EQ(lines.front()["bytes"], 26'214'400);
@@ -178,21 +178,22 @@ TEST(PlanCommand, NamesTheOptionAndWhatItAllows) {
     std::vector<const char*> words;
     const char* message;
   } kCases[] = {
-      {{"--workers", "1"}, "--workers must be a whole number from 2 to 256, not '1'"},
+      {{"--ranks", "1"}, "--ranks must be a whole number from 2 to 256, not '1'"},
       {{"--link", "10GB"}, "--link must be none, or a rate from 1M to 10T such as 10G or 100mbit"},
       {{"--link", "11T"}, "--link must be none, or a rate from 1M to 10T"},
-      {{"--site", "switch", "--site", "host"}, "--site must be switch, workers, or host:RATE"},
-      {{"--site", "host:1k"},
+      {{"--place", "switch", "--place", "host"}, "--place must be switch, workers, or host:RATE"},
+      {{"--place", "host:1k"},
        "with none or a rate from 1M to 10T, at most 64 hosts in all, not 'host:1k'"},
-      {{"--size", "0"}, "--size must be a size from 1B to 1TB such as 4KB or 25MiB, not '0'"},
+      {{"--bytes", "0"}, "--bytes must be a size from 1B to 1TB such as 4KB or 25MiB, not '0'"},
       {{"--mtu", "500"}, "--mtu must be a whole number from 576 to 65535"},
       {{"--rtt-us", "-1"}, "--rtt-us must be a number from 0 to 1000000"},
-      {{"--wire", "f32"}, "--wire must be one of automatic, native, bfp32, bfp16, bfp8"},
+      {{"--format", "f32"}, "--format must be one of automatic, native, bfp32, bfp16, bfp8"},
       {{"--save-processors", "x"},
        "--save-processors saves what --processors measure finds; give both"},
       {{"--shared-processors", "1025"},
        "--shared-processors must be a whole number from 0 to 1024, not '1025'"},
-      {{"--dtype", "i32", "--wire", "bfp8"}, "wire format bfp8 is for sums and averages of floats"},
+      {{"--dtype", "i32", "--format", "bfp8"},
+       "wire format bfp8 is for sums and averages of floats"},
   };
   for (const auto& each : kCases) {
     const Outcome outcome = plan(each.words);
@@ -204,9 +205,9 @@ TEST(PlanCommand, NamesTheOptionAndWhatItAllows) {
 
 TEST(PlanCommand, TakesAtMost64Hosts) {
   std::vector<const char*> words;
-  for (int i = 0; i < 64; ++i) words.insert(words.end(), {"--site", "host:1G"});
+  for (int i = 0; i < 64; ++i) words.insert(words.end(), {"--place", "host:1G"});
   EXPECT_EQ(plan(words).code, ExitCode::kDone);
-  words.insert(words.end(), {"--site", "host:1G"});
+  words.insert(words.end(), {"--place", "host:1G"});
   EXPECT_THAT(plan(words).log, HasSubstr("at most 64 hosts in all"));
 }
 
@@ -225,7 +226,8 @@ TEST(PlanCommand, AgreesWithTheSimulator) {
 
     const std::string link = std::to_string(mbps) + "mbit";
     const auto lines =
-        plan({"--link", link.c_str(), "--size", "1600KB", "--site", "switch", "--json"}).objects();
+        plan({"--link", link.c_str(), "--bytes", "1600KB", "--place", "switch", "--json"})
+            .objects();
     ASSERT_EQ(lines[1]["placement"], "switch");
     const double predicted_ms = lines[1]["time_ms"];
     EXPECT_NEAR(static_cast<double>(outcome.finished_at.ns) / 1e6 / predicted_ms, 1, 0.01) << mbps;
@@ -235,7 +237,7 @@ TEST(PlanCommand, AgreesWithTheSimulator) {
 TEST(PlanCommand, AnswersEveryTypeAndSize) {
   for (const char* type : {"f32", "f16", "bf16", "f64", "i8", "u8", "i32", "i64"}) {
     for (const char* size : {"1", "4KB", "1TB"}) {
-      const Outcome outcome = plan({"--dtype", type, "--size", size, "--mtu", "576"});
+      const Outcome outcome = plan({"--dtype", type, "--bytes", size, "--mtu", "576"});
       EXPECT_EQ(outcome.code, ExitCode::kDone) << type << " " << size << ": " << outcome.log;
     }
   }

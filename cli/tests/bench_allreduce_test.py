@@ -72,7 +72,7 @@ def ranks(infold, *words, world=2):
                     f"127.0.0.1:{port}",
                     "--rank",
                     str(rank),
-                    "--world",
+                    "--ranks",
                     str(world),
                     *words,
                 )
@@ -166,7 +166,7 @@ def native_in_place_over_the_network(infold):
             infold,
             "--bytes",
             "4,300000,4M",
-            "--wire",
+            "--format",
             "native",
             "--in-place",
             "--check",
@@ -196,7 +196,7 @@ def contradictions_are_refused(infold):
         (("-b", "4", "-e", "1G", "-i", "4"), "more than 10000 sizes"),
         (("-b", "4", "--layout", "rows"), "the sum has other rows"),
         (("-b", "4", "--in-place"), "measures both ways; drop --in-place"),
-        (("-o", "min", "--wire", "bfp8"), "packets carry minima and maxima unchanged"),
+        (("-o", "min", "--format", "bfp8"), "packets carry minima and maxima unchanged"),
         (("-o", "prod"), "--op must be one of sum, avg, min, max, not 'prod'"),
         (("-d", "half"), "--dtype must be one of"),
         (("-c", "3"), "--check must be 0 or 1, not '3'"),
@@ -220,7 +220,7 @@ def planned(infold, option, text):
 
 def commands_and_scripts_read_the_same(infold):
     for read, option, key, good, bad in (
-        (quantity.size, "--size", "bytes", SIZES, NO_SIZES),
+        (quantity.size, "--bytes", "bytes", SIZES, NO_SIZES),
         (quantity.rate, "--link", "link_bits_per_second", RATES, NO_RATES),
     ):
         for text, value in good.items():

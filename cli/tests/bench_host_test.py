@@ -69,7 +69,7 @@ def table_has_a_row_for_each(infold):
         "none",
         "--shape",
         "apart",
-        "--wire",
+        "--format",
         "bfp8",
         "--mtu",
         "9000",
@@ -81,7 +81,7 @@ def table_has_a_row_for_each(infold):
 
 
 def refuses(infold):
-    result = run(infold, "--wire", "bfp64")
+    result = run(infold, "--format", "bfp64")
     check(result.returncode == 2 and "there is no 'bfp64'" in result.stderr, result.stderr)
 
 

@@ -22,9 +22,9 @@ from mistakes import check
 COMPARE = (
     "bench",
     "compare",
-    "--world",
+    "--ranks",
     "2,3",
-    "--rate",
+    "--link",
     "100mbit",
     "--bytes",
     "4,65536",
@@ -78,7 +78,7 @@ def keeps_ranks_apart(infold, out):
         out,
     ]
     result = subprocess.run(
-        [*words, "--world", "64", "--rivals", "none"],
+        [*words, "--ranks", "64", "--rivals", "none"],
         check=False,
         text=True,
         capture_output=True,
@@ -88,7 +88,7 @@ def keeps_ranks_apart(infold, out):
     if processors < 64:
         check(result.returncode == 1 and f"may use {processors}" in result.stderr, result.stderr)
     result = subprocess.run(
-        [*words, "--world", "2", "--rivals", "openmpi"],
+        [*words, "--ranks", "2", "--rivals", "openmpi"],
         check=False,
         text=True,
         capture_output=True,
@@ -98,7 +98,7 @@ def keeps_ranks_apart(infold, out):
     if processors < 2:
         return
     result = subprocess.run(
-        [*words, "--world", "2", "--rivals", "none"],
+        [*words, "--ranks", "2", "--rivals", "none"],
         check=False,
         text=True,
         capture_output=True,
@@ -116,7 +116,7 @@ def measures_on_one_host(infold, out):
             "bench",
             "compare",
             "--one-host",
-            "--world",
+            "--ranks",
             "2,3",
             "--bytes",
             "4,65536",

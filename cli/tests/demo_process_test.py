@@ -17,7 +17,7 @@ import time
 from mistakes import check
 
 SECONDS = 100
-LONG = ("demo", "--steps", "250", "--workers", "3", "--json")
+LONG = ("demo", "--steps", "250", "--ranks", "3", "--json")
 
 
 def children(pid):
@@ -85,7 +85,7 @@ def shows_what_it_claims(infold, folder):
             "demo",
             "--steps",
             "20",
-            "--workers",
+            "--ranks",
             "3",
             "--loss",
             "2",

@@ -21,7 +21,7 @@ def refuses_places_that_no_job_has(infold, folder):
         2,
         "ranks 4 to 7 share a host, and are in two racks; choose so many hosts",
     )
-    refused(infold, folder, (*emulate, "--rack-rate", "1G"), 2, "--rack-rate needs racks")
+    refused(infold, folder, (*emulate, "--rack-link", "1G"), 2, "--rack-link needs racks")
     refused(infold, folder, (*emulate, "--lag-at", "0=5"), 2, "--lag-at 0: emulated are ranks 1")
     refused(
         infold,
@@ -42,12 +42,12 @@ def refuses_places_that_no_job_has(infold, folder):
     for words, why in (
         (("--racks", "2"), "--racks 2: the parent of a rack's switch must be a switch"),
         (("--hosts", "2"), "--hosts 2: ranks that sum share memory only if all ranks are on"),
-        (("--switches", "2"), "--switches needs --sites mixed"),
-        (("--switch-weight", "2"), "--switch-weight needs --sites mixed: with workers"),
-        (("--switch", "10.0.0.1:7700"), "--sites workers: no switch is asked then"),
-        (("--plan", "absent.plan"), "give --sites or --plan, not both"),
+        (("--switches", "2"), "--switches needs --place mixed"),
+        (("--switch-weight", "2"), "--switch-weight needs --place mixed: with workers"),
+        (("--switch", "10.0.0.1:7700"), "--place workers: no switch is asked then"),
+        (("--plan", "absent.plan"), "give --place or --plan, not both"),
     ):
-        refused(infold, folder, (*emulate, "--sites", "workers", *words), 2, why)
+        refused(infold, folder, (*emulate, "--place", "workers", *words), 2, why)
 
 
 def refuses_sites_that_do_not_go_together(infold, folder):
@@ -57,33 +57,33 @@ def refuses_sites_that_do_not_go_together(infold, folder):
         folder,
         (*emulate, "--switches", "2", "--switch-weight", "2"),
         2,
-        "--switch-weight needs --sites mixed: with switches",
+        "--switch-weight needs --place mixed: with switches",
     )
     refused(
         infold,
         folder,
-        ("emulate", "--ranks", "64", "--sites", "mixed"),
+        ("emulate", "--ranks", "64", "--place", "mixed"),
         2,
         "--ranks 64: 65 sites, of which each rank brings one, and a job has at most 64",
     )
     refused(
         infold,
         folder,
-        (*emulate, "--sites", "mixed", "--racks", "2", "--hosts", "4"),
+        (*emulate, "--place", "mixed", "--racks", "2", "--hosts", "4"),
         2,
         "--hosts 4: ranks that sum share memory only if",
     )
     refused(
         infold,
         folder,
-        (*emulate, "--sites", "mixed", "--racks", "2", "--switches", "53"),
+        (*emulate, "--place", "mixed", "--racks", "2", "--switches", "53"),
         2,
         "--switches 53: 65 sites",
     )
     refused(
         infold,
         folder,
-        (*emulate, "--sites", "mixed", "--switches", "53"),
+        (*emulate, "--place", "mixed", "--switches", "53"),
         2,
         "--switches 53: 65 sites, of which each rank brings one",
     )

@@ -101,7 +101,7 @@ def ranks(infold, address, case, *options):
                 address,
                 "--rank",
                 str(rank),
-                "--world",
+                "--ranks",
                 str(RANKS),
                 "--shared-memory",
                 "off",
@@ -160,7 +160,7 @@ def ends_during_calls(infold, case):
     with emulator(infold, case) as emulated, calling(infold, emulated.address, case) as real:
         emulated.interrupt()
         # A rank names the emulated aggregator that it misses first, which may be any of them.
-        has_one = not {"--switch", "--sites", "--plan"} & set(case.options)
+        has_one = not {"--switch", "--place", "--plan"} & set(case.options)
         for rank in real:
             ends_with_an_error(rank, emulated.address if has_one else "")
 
@@ -183,7 +183,7 @@ def says_what_cannot_be_generated(infold, case):
 
 def logs_the_ranks_that_it_refuses(infold, case):
     with emulator(infold, case) as emulated:
-        for rank in ranks(infold, emulated.address, case, "--sites", "mixed"):
+        for rank in ranks(infold, emulated.address, case, "--place", "mixed"):
             ends_with_an_error(rank, "sums a share, and emulated ranks do not")
         emulated.process.send_signal(signal.SIGINT)
         _, log = emulated.process.communicate(timeout=SECONDS)
@@ -205,7 +205,7 @@ def main():
         plan.write_text(PLAN, encoding="utf-8")
         of_ranks = pathlib.Path(folder) / "ranks.plan"
         of_ranks.write_text(PLAN_OF_RANKS, encoding="utf-8")
-        sums = ("--sites", "mixed")
+        sums = ("--place", "mixed")
         for case in (
             Case(),
             Case("--racks", "3"),
@@ -216,15 +216,15 @@ def main():
             Case(
                 "--switch",
                 switch.address,
-                "--sites",
+                "--place",
                 "mixed",
                 "--switch-weight",
                 "2",
                 join=(*sums, "--worker-weight", "3"),
             ),
-            Case("--sites", "workers", INFOLD_SITES="mixed"),
+            Case("--place", "workers", INFOLD_SITES="mixed"),
             Case(
-                "--sites",
+                "--place",
                 "mixed",
                 "--switches",
                 "2",
@@ -232,7 +232,7 @@ def main():
                 "3",
                 join=(*sums, "--worker-weight", "2"),
             ),
-            Case("--sites", "mixed", "--racks", "2", join=sums),
+            Case("--place", "mixed", "--racks", "2", join=sums),
             Case("--plan", str(of_ranks), join=sums),
         ):
             tests = (sums_are_right, ends_during_calls, a_lost_rank_ends_the_job)

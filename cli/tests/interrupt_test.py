@@ -21,7 +21,7 @@ COMMANDS = (
     ("demo", "--steps", "5000"),
     ("sim", "--swarm", "10000000"),
     ("mix", "--scale", "1"),
-    ("bench", "kernels", "--seconds", "60", "--place", "cache"),
+    ("bench", "kernels", "--seconds", "60", "--buffers", "cache"),
 )
 # A command that ignores Ctrl-C runs for hours. The limit is long, so that a slow machine does not
 # fail the test.
@@ -143,7 +143,7 @@ def rank_words(binary, command, number, *where):
         *command,
         "--rank",
         str(number),
-        "--world",
+        "--ranks",
         "2",
         "--deadline",
         "3600",

@@ -19,11 +19,11 @@ from mistakes import BARE, SECONDS, check, refused, run, run_each
 def names_flags_that_are_missing(infold, folder):
     bench = ("bench", "allreduce")
     refused(infold, folder, bench, 1, "no rank: set --rank or INFOLD_RANK")
-    refused(infold, folder, (*bench, "--rank", "0"), 1, "no world: set --world or INFOLD_WORLD")
+    refused(infold, folder, (*bench, "--rank", "0"), 1, "no world: set --ranks or INFOLD_WORLD")
     said, _ = refused(
         infold,
         folder,
-        (*bench, "--rank", "0", "--world", "2"),
+        (*bench, "--rank", "0", "--ranks", "2"),
         1,
         "set --switch or INFOLD_SWITCHES",
         "--rendezvous or INFOLD_RENDEZVOUS",
@@ -41,10 +41,10 @@ def names_flags_that_are_missing(infold, folder):
     refused(
         infold,
         folder,
-        (*bench, "--rank", "0", "--world", "2", "--sites", "workers", "--switch", "127.0.0.1:9"),
+        (*bench, "--rank", "0", "--ranks", "2", "--place", "workers", "--switch", "127.0.0.1:9"),
         1,
         "sites is workers, so no switch is asked",
-        "set --sites or INFOLD_SITES to mixed",
+        "set --place or INFOLD_SITES to mixed",
     )
 
 
@@ -91,7 +91,7 @@ def names_what_can_be_reproduced(infold, folder):
 
 
 def says_why_a_simulation_cannot_be(infold, folder):
-    words = ("sim", "--scenario", "clean", "--workers", "1000")
+    words = ("sim", "--scenario", "clean", "--ranks", "1000")
     refused(infold, folder, words, 2, "1000 children, and takes 256", "--fan-out")
     refused(
         infold,
@@ -166,7 +166,7 @@ def names_what_is_wrong_with_a_trace(infold, folder):
     refused(infold, folder, (*trace, good, good), 1, "are both of rank 0")
     refused(infold, folder, ("trace", "perfetto", good), 2, "names one file")
     refused(infold, folder, ("trace", "perfetto", good, "b.0.et"), 2, "a file such as run.json")
-    replay = ("trace", "replay", good, "--switch", "127.0.0.1:1", "--world", "2")
+    replay = ("trace", "replay", good, "--switch", "127.0.0.1:1", "--ranks", "2")
     refused(infold, folder, replay, 1, "no rank: set --rank")
     refused(infold, folder, (*replay, "--rank", "1"), 1, "of rank 0, and --rank is 1")
     refused(
@@ -214,7 +214,7 @@ def knows_a_url(infold, folder):
         "allreduce",
         "--rank",
         "0",
-        "--world",
+        "--ranks",
         "2",
         "--switch",
         "http://10.0.0.1:7700",
@@ -228,11 +228,11 @@ def says_why_an_address_cannot_be_had(infold, folder):
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         for words in (
             ("switch", "--listen", "127.0.0.1:0", "--join", place),
-            ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", place),
+            ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--rendezvous", place),
         ):
             said, _ = refused(infold, folder, words, 1, f"{place}: the address is in use")
             check(len(said.splitlines()) == 1, f"{words}: {said}")
-    emulate = ("emulate", "--ranks", "4", "--sites", "workers", "--listen")
+    emulate = ("emulate", "--ranks", "4", "--place", "workers", "--listen")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -259,7 +259,7 @@ def says_why_an_address_cannot_be_had(infold, folder):
     program, *first = (*drop, infold)
     for words in (
         ("switch", "--listen", low),
-        ("bench", "allreduce", "--rank", "0", "--world", "2", "--rendezvous", low),
+        ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--rendezvous", low),
     ):
         refused(
             program,
@@ -282,16 +282,16 @@ def does_not_ignore_a_wire_format(infold, folder):
         "allreduce",
         "--rank",
         "0",
-        "--world",
+        "--ranks",
         "1",
         "--rendezvous",
         "127.0.0.1:1",
         "--dtype",
         "i32",
-        "--wire",
+        "--format",
         "bfp8",
     )
-    refused(infold, folder, words, 2, "--wire bfp8: packets carry integers unchanged")
+    refused(infold, folder, words, 2, "--format bfp8: packets carry integers unchanged")
 
 
 def names_the_line_of_a_settings_file(infold, folder):
@@ -353,7 +353,7 @@ def sums_with_fewer_slots_than_a_job_asks_for(infold, folder):
                 "allreduce",
                 "--switch",
                 address,
-                "--world",
+                "--ranks",
                 "2",
                 "--bytes",
                 "1M",

@@ -23,13 +23,13 @@ PLAN = (
     "--verify",
     "--processors",
     "any",
-    "--workers",
+    "--ranks",
     "3",
-    "--site",
+    "--place",
     "switch",
-    "--site",
+    "--place",
     "host:100M",
-    "--site",
+    "--place",
     "host:100M",
 )
 SLOW = (*PLAN, "--link", "50M")
@@ -38,7 +38,7 @@ SLOW = (*PLAN, "--link", "50M")
 def measures_processors(infold):
     """Measures over loopback, without root. A plan made from the saved file must give the same
     times."""
-    shared = ("--link", "none", "--site", "switch", "--shared-processors", "2", "--json")
+    shared = ("--link", "none", "--place", "switch", "--shared-processors", "2", "--json")
     with tempfile.TemporaryDirectory() as folder:
         costs = str(pathlib.Path(folder) / "node.costs")
         said = []
@@ -84,7 +84,7 @@ def refuses(infold):
 
 def measures(infold):
     result = subprocess.run(
-        [infold, *SLOW, "--size", "200KB", "--json"],
+        [infold, *SLOW, "--bytes", "200KB", "--json"],
         check=False,
         text=True,
         capture_output=True,
@@ -110,7 +110,10 @@ def measures(infold):
 
 def stops(infold):
     process = subprocess.Popen(
-        [infold, *SLOW, "--size", "20MB"], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [infold, *SLOW, "--bytes", "20MB"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     try:
         first = process.stderr.readline()

@@ -37,11 +37,11 @@ class TraceReplay final : public Command {
     options.path("file", file_, "Chakra trace of this rank, such as trace.0.et");
     options.require("file");
     join_.declare(options);
-    options.choice("--wire", wire_, wire_names(), "Wire format of floats that are summed");
+    options.choice("--format", wire_, wire_names(), "Wire format of floats that are summed");
     options.whole<std::uint64_t>("--seed", seed_, {0, 1'000'000'000}, "Seed of the data");
     options.examples(
-        "  infold trace replay trace.0.et --switch 10.0.0.1:7700 --rank 0 --world 4\n"
-        "  infold trace replay trace.1.et --switch 10.0.0.1:7700 --rank 1 --world 4 --json");
+        "  infold trace replay trace.0.et --switch 10.0.0.1:7700 --rank 0 --ranks 4\n"
+        "  infold trace replay trace.1.et --switch 10.0.0.1:7700 --rank 1 --ranks 4 --json");
   }
 
   ExitCode run(Output& output) override {
@@ -80,7 +80,7 @@ class TraceReplay final : public Command {
       return fmt::format("the trace is of rank {}, and --rank is {}", *trace.rank(), rank);
     }
     if (trace.world().value_or(world) != world) {
-      return fmt::format("the trace is of {} ranks, and --world is {}", *trace.world(), world);
+      return fmt::format("the trace is of {} ranks, and --ranks is {}", *trace.world(), world);
     }
     const std::vector<std::string> groups = trace::groups_of(trace);
     for (const std::string& group : groups) {
@@ -92,7 +92,7 @@ class TraceReplay final : public Command {
                            shown);
       }
       if (ranks.size() > world) {
-        return fmt::format("group '{}' has {} ranks, and --world is {}", shown, ranks.size(),
+        return fmt::format("group '{}' has {} ranks, and --ranks is {}", shown, ranks.size(),
                            world);
       }
       if (!ranks.empty() && std::find(ranks.begin(), ranks.end(), options.rank) == ranks.end()) {

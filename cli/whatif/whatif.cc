@@ -51,11 +51,11 @@ class WhatIf final : public Command {
     options.exclude("--sweep", "--perfetto");
     options.exclude("--sweep", "--traces");
     options.examples(
-        "  infold whatif run.*.et --rate 1G                    would a switch help?\n"
-        "  infold whatif run.*.et --rate 1G --sweep ranks=4,8,16,32 --svg ranks.svg\n"
-        "  infold whatif run.*.et --rate 10G --loss 0.01 --place switch --perfetto run.json\n"
-        "  infold whatif run.*.et --rate 1G --ranks 32 --place racks:4 --rack-rate 10G\n"
-        "  infold whatif run.*.et --rate 1G --ranks 8 --place switch --traces eight");
+        "  infold whatif run.*.et --link 1G                    would a switch help?\n"
+        "  infold whatif run.*.et --link 1G --sweep ranks=4,8,16,32 --svg ranks.svg\n"
+        "  infold whatif run.*.et --link 10G --loss 0.01 --place switch --perfetto run.json\n"
+        "  infold whatif run.*.et --link 1G --ranks 32 --place racks:4 --rack-link 10G\n"
+        "  infold whatif run.*.et --link 1G --ranks 8 --place switch --traces eight");
   }
 
   ExitCode run(Output& output) override {

@@ -54,10 +54,10 @@ std::vector<std::string> split(std::string_view typed) {
 }  // namespace
 
 void WhatIfOptions::declare(Options& options) {
-  options.rate_or_none("--rate", rate_, kRates, 0,
+  options.rate_or_none("--link", rate_, kRates, 0,
                        "Rate of each rank's link, in each direction; none for no limit");
-  options.rate_or_none("--rack-rate", rack_rate_, kRates, 0,
-                       "Rate of each rack's link to the root, in each direction; as --rate if it "
+  options.rate_or_none("--rack-link", rack_rate_, kRates, 0,
+                       "Rate of each rack's link to the root, in each direction; as --link if it "
                        "is left out");
   options.real("--rtt-us", rtt_us_, {0, kRttUsMax},
                "Microseconds from one host to another and back");
@@ -77,7 +77,7 @@ void WhatIfOptions::declare(Options& options) {
       [this](const std::string& typed) { return add_place(typed); });
   options.choice("--model", model_, {"packets", "formula"},
                  "packets simulates each packet; formula divides bytes by the rate, at once");
-  options.choice("--wire", wire_, {"automatic", "native", "bfp32", "bfp16", "bfp8"},
+  options.choice("--format", wire_, {"automatic", "native", "bfp32", "bfp16", "bfp8"},
                  "Wire format of floats that are summed");
   options.whole<std::uint32_t>("--mtu", setting_.framing.mtu, {576, 65535},
                                "MTU of the path in bytes");
@@ -87,7 +87,7 @@ void WhatIfOptions::declare(Options& options) {
       "that tc shapes, as in a lab");
   options.text(
       "--sweep", sweep_,
-      "Predict for each of these values in turn; NAME is rate, rack-rate, rtt-us, loss, slots or "
+      "Predict for each of these values in turn; NAME is link, rack-link, rtt-us, loss, slots or "
       "ranks",
       "NAME=V1,V2,...");
   options.whole<std::uint64_t>("--seed", setting_.seed, {1, ~std::uint64_t{0} >> 1},
@@ -120,12 +120,12 @@ bool WhatIfOptions::add_place(const std::string& typed) {
 
 std::string WhatIfOptions::set(Setting& setting, const std::string& name,
                                const std::string& typed) {
-  if (name == "rate" || name == "rack-rate") {
+  if (name == "link" || name == "rack-link") {
     const auto rate = typed == "none" ? std::optional(0.0) : parse_rate(typed);
     if (!rate || (*rate != 0 && (*rate < kRates.low || *rate > kRates.high))) {
       return "none, or 1M to 10T";
     }
-    if (name == "rate") {
+    if (name == "link") {
       setting.bits_per_second = *rate;
     } else {
       setting.rack_bits_per_second = *rate;
@@ -155,13 +155,13 @@ std::string WhatIfOptions::swept() const { return sweep_.substr(0, sweep_.find('
 tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
     std::uint64_t recorded_ranks) const {
   const std::string name = swept();
-  constexpr std::string_view kNames[] = {"",     "rate",  "rack-rate", "rtt-us",
+  constexpr std::string_view kNames[] = {"",     "link",  "rack-link", "rtt-us",
                                          "loss", "slots", "ranks"};
   const bool is_name = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
   if (!is_name || (!sweep_.empty() && (name.empty() || name.size() == sweep_.size()))) {
     return tl::unexpected(fmt::format(
-        "--sweep {}: must be rate, rack-rate, rtt-us, loss, slots or ranks, and values, "
-        "such as rate=100M,1G,10G",
+        "--sweep {}: must be link, rack-link, rtt-us, loss, slots or ranks, and values, "
+        "such as link=100M,1G,10G",
         sweep_));
   }
   const bool is_known = recorded_ranks >= kRanks.low && recorded_ranks <= kRanks.high;
@@ -178,7 +178,7 @@ tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
     return each.setting.place == Place::racks;
   });
   if ((rack_rate_ || name == "rack-rate") && !has_racks) {
-    return tl::unexpected(std::string("--rack-rate needs racks; add --place racks:N"));
+    return tl::unexpected(std::string("--rack-link needs racks; add --place racks:N"));
   }
   Setting setting = setting_;
   setting.ranks = ranks_.value_or(is_known ? static_cast<std::uint16_t>(recorded_ranks) : 2);

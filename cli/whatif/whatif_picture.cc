@@ -93,11 +93,11 @@ std::string links_of(const whatif::Setting& setting) {
 std::string unswept_text(const std::string& swept, const whatif::Setting& setting) {
   std::string text;
   if (swept != "ranks") text = fmt::format("{} ranks", setting.ranks);
-  if (swept == "rate") return text;
+  if (swept == "link") return text;
   return text + (text.empty() ? "" : ", ") + links_of(setting);
 }
 
-bool is_rate(const std::string& swept) { return swept == "rate" || swept == "rack-rate"; }
+bool is_rate(const std::string& swept) { return swept == "link" || swept == "rack-link"; }
 
 // Returns the position on an axis of a rate or a number.
 double number_of(const std::string& swept, const std::string& value) {

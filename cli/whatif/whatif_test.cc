@@ -82,13 +82,13 @@ class WhatIfCommand : public testing::Test {
 };
 
 TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
-  const Outcome outcome = whatif({"--rate", "100M", "--ranks", "8"});
+  const Outcome outcome = whatif({"--link", "100M", "--ranks", "8"});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("run of 2 ranks, 1 step\n"),
                                  HasSubstr("predicted for 8 ranks, links of 100Mbit/s"),
                                  HasSubstr("A switch makes a step 1."),
                                  HasSubstr("No network makes a step more than ")));
-  const auto places = whatif({"--rate", "100M", "--json"}).predictions();
+  const auto places = whatif({"--link", "100M", "--json"}).predictions();
   ASSERT_EQ(places.size(), 4U);
   EXPECT_EQ(places[0]["place"], "nowhere");
   EXPECT_NEAR(places[0]["step_us"], 1000, 1);
@@ -97,26 +97,26 @@ TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
 }
 
 TEST_F(WhatIfCommand, SaysThatASwitchDoesNotHelp) {
-  EXPECT_THAT(whatif({"--rate", "100G", "--rtt-us", "10"}).out,
+  EXPECT_THAT(whatif({"--link", "100G", "--rtt-us", "10"}).out,
               AllOf(HasSubstr("does not change the time of a step"),
                     HasSubstr("hides the communication of the ring already")));
 }
 
 TEST_F(WhatIfCommand, SweepsAndDraws) {
   const Outcome outcome =
-      whatif({"--sweep", "rate=10M,100M", "--place", "switch", "--svg", file("rate.svg")});
+      whatif({"--sweep", "link=10M,100M", "--place", "switch", "--svg", file("rate.svg")});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
   EXPECT_THAT(content(file("rate.svg")),
               AllOf(HasSubstr("<polyline"), HasSubstr("</svg>"),
                     HasSubstr("aria-label=\"Time of a training step against rate\"")));
   for (const std::string rates : {"none,10M,100M", "none,100M", "none"}) {
-    EXPECT_EQ(whatif({"--sweep", "rate=" + rates, "--svg", file("rate.svg")}).code,
+    EXPECT_EQ(whatif({"--sweep", "link=" + rates, "--svg", file("rate.svg")}).code,
               ExitCode::kDone);
     EXPECT_THAT(content(file("rate.svg")), HasSubstr("</svg>"));
   }
   const auto steps =
-      whatif({"--sweep", "loss=0,0.1", "--place", "switch", "--rate", "100M", "--json"})
+      whatif({"--sweep", "loss=0,0.1", "--place", "switch", "--link", "100M", "--json"})
           .predictions();
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_GT(steps[1]["step_us"], steps[0]["step_us"]);
@@ -125,7 +125,7 @@ TEST_F(WhatIfCommand, SweepsAndDraws) {
 }
 
 TEST_F(WhatIfCommand, WritesTimelineAndTracesOfOnePlace) {
-  const Outcome outcome = whatif({"--place", "switch", "--rate", "1G", "--ranks", "3", "--perfetto",
+  const Outcome outcome = whatif({"--place", "switch", "--link", "1G", "--ranks", "3", "--perfetto",
                                   file("run.json"), "--traces", file("new")});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(content(file("run.json")), HasSubstr("rank 2"));
@@ -149,13 +149,13 @@ TEST_F(WhatIfCommand, KeepsWhatItReads) {
 }
 
 TEST_F(WhatIfCommand, AsksOnlyPlacesThatSoManyRanksHave) {
-  const Outcome outcome = whatif({"--sweep", "ranks=4,300", "--rate", "1G", "--model", "formula"});
+  const Outcome outcome = whatif({"--sweep", "ranks=4,300", "--link", "1G", "--model", "formula"});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, testing::ContainsRegex("300 +[0-9.]+ +[0-9.]+ +- +-\n"));
 }
 
 TEST_F(WhatIfCommand, DoesNotCompareLossesWithARingThatHasNone) {
-  EXPECT_THAT(whatif({"--rate", "100M", "--loss", "0.01"}).out,
+  EXPECT_THAT(whatif({"--link", "100M", "--loss", "0.01"}).out,
               HasSubstr("The ring's time has no losses in it."));
   EXPECT_THAT(whatif({"--model", "formula", "--loss", "0.01"}).log,
               HasSubstr("knows neither losses nor slots"));
@@ -176,15 +176,15 @@ TEST_F(WhatIfCommand, FindsFilesThatItCannotWriteBeforeItPredicts) {
 
 TEST_F(WhatIfCommand, RacksHaveLinksOfTheirOwn) {
   const auto step_us = [this](const std::string& rate) {
-    const auto predictions = whatif({"--ranks", "4", "--place", "racks:2", "--rate", "100M",
-                                     "--rack-rate", rate, "--json"})
+    const auto predictions = whatif({"--ranks", "4", "--place", "racks:2", "--link", "100M",
+                                     "--rack-link", rate, "--json"})
                                  .predictions();
     EXPECT_EQ(predictions.size(), 1U);
     return predictions.empty() ? 0.0 : predictions.front()["step_us"].get<double>();
   };
   const double as_ranks = step_us("100M");
-  const auto swept = whatif({"--ranks", "4", "--place", "racks:2", "--rate", "100M", "--sweep",
-                             "rack-rate=20M,100M", "--svg", file("racks.svg"), "--json"})
+  const auto swept = whatif({"--ranks", "4", "--place", "racks:2", "--link", "100M", "--sweep",
+                             "rack-link=20M,100M", "--svg", file("racks.svg"), "--json"})
                          .predictions();
   ASSERT_EQ(swept.size(), 2U);
   EXPECT_EQ(swept[1]["step_us"], as_ranks);
@@ -192,19 +192,19 @@ TEST_F(WhatIfCommand, RacksHaveLinksOfTheirOwn) {
   EXPECT_THAT(content(file("racks.svg")), HasSubstr(">100M</text>"));
   EXPECT_GT(step_us("20M"), 2 * as_ranks);
   EXPECT_LT(step_us("none"), as_ranks);
-  const Outcome outcome = whatif({"--ranks", "4", "--place", "racks:2", "--rack-rate", "10G"});
+  const Outcome outcome = whatif({"--ranks", "4", "--place", "racks:2", "--rack-link", "10G"});
   EXPECT_THAT(outcome.out, HasSubstr("links of any rate, racks' links of 10Gbit/s"));
-  EXPECT_THAT(whatif({"--rack-rate", "10G"}).log, HasSubstr("add --place racks:N"));
-  EXPECT_THAT(whatif({"--sweep", "rack-rate=1G"}).log, HasSubstr("add --place racks:N"));
+  EXPECT_THAT(whatif({"--rack-link", "10G"}).log, HasSubstr("add --place racks:N"));
+  EXPECT_THAT(whatif({"--sweep", "rack-link=1G"}).log, HasSubstr("add --place racks:N"));
 }
 
 TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_THAT(whatif({"--place", "racks"}).log, HasSubstr("racks:N"));
   EXPECT_THAT(whatif({"--place", "hosts:65"}).log, HasSubstr("1 to 64 hosts"));
-  EXPECT_THAT(whatif({"--sweep", "speed=1"}).log, HasSubstr("rate=100M,1G,10G"));
+  EXPECT_THAT(whatif({"--sweep", "speed=1"}).log, HasSubstr("link=100M,1G,10G"));
   EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("ranks=x: must be 2 to 1024"));
   EXPECT_THAT(whatif({"--sweep", "loss=0.5"}).log, HasSubstr("loss=0.5: must be 0 to 0.3"));
-  EXPECT_THAT(whatif({"--sweep", "rate"}).log, HasSubstr("--sweep rate: must be rate"));
+  EXPECT_THAT(whatif({"--sweep", "link"}).log, HasSubstr("--sweep link: must be link"));
   const Outcome racks = whatif({"--place", "racks:2"});
   EXPECT_EQ(racks.code, ExitCode::kFailed);
   EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));

@@ -40,8 +40,8 @@ def parse():
         default=str(HERE / "mine.py"),
         help="the file with your compressor (default examples/compress/mine.py)",
     )
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", default="100mbit", help="rate of every link")
     parser.add_argument("--goal", type=float, default=0.9, help="share of digits read right")
     parser.add_argument("--seconds", type=float, default=40, help="limit for each way")
     parser.add_argument(
@@ -49,7 +49,7 @@ def parse():
         default="example-compress.png",
         help="the picture; the same is drawn as an SVG beside it",
     )
-    options = parser.parse_args()
+    options = lab_job.parse(parser)
     options.ways = options.ways.split(",")
     for way in options.ways:
         if way not in TITLES:
@@ -121,9 +121,9 @@ def race(options, scores):
     ]
     if "mine" in options.ways:
         words += ["--mine", str(pathlib.Path(options.mine).resolve())]
-    with lab_job.lab(options.world, options.rate), lab_job.switch() as address:
+    with lab_job.lab(options.ranks, options.link), lab_job.switch() as address:
         lab_job.train(
-            options.world, *words, program=PROGRAM, on_step=scores.add, INFOLD_SWITCHES=address
+            options.ranks, *words, program=PROGRAM, on_step=scores.add, INFOLD_SWITCHES=address
         )
 
 
@@ -135,7 +135,7 @@ def main():
     if "mine" in options.ways:
         examine(options)
     print(
-        f"{options.world} hosts, links of {options.rate}; each way trains until it reads "
+        f"{options.ranks} hosts, links of {options.link}; each way trains until it reads "
         f"{options.goal:.0%} of the digits, for {options.seconds:g} s at most:"
     )
     scores = Scores()
@@ -155,7 +155,7 @@ def main():
         for path in {options.out, str(pathlib.Path(options.out).with_suffix(".svg"))}:
             pictures.draw_race(
                 path,
-                f"{options.world} hosts, links of {options.rate}: how soon a "
+                f"{options.ranks} hosts, links of {options.link}: how soon a "
                 "model reads digits, and what arrives at each host",
                 ways,
                 options.goal,

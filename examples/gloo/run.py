@@ -13,11 +13,11 @@ import lab_job
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example gloo", description=__doc__)
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--out", default="example-gloo.png", help="the picture")
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def main():
@@ -25,10 +25,10 @@ def main():
     import pictures  # --help works without matplotlib
 
     lab_job.need_root()
-    print(f"{options.world} hosts, links of {options.rate}, PyTorch's Gloo backend:")
-    with lab_job.lab(options.world, options.rate):
+    print(f"{options.ranks} hosts, links of {options.link}, PyTorch's Gloo backend:")
+    with lab_job.lab(options.ranks, options.link):
         result = lab_job.train(
-            options.world,
+            options.ranks,
             "--backend",
             "gloo",
             "--steps",
@@ -43,7 +43,7 @@ def main():
     )
     pictures.draw_bars(
         options.out,
-        f"{options.world} ranks, {options.rate} links, {megabytes:.0f} MB of gradients a step",
+        f"{options.ranks} ranks, {options.link} links, {megabytes:.0f} MB of gradients a step",
         [("Gloo's ring", computing, whole)],
     )
 

@@ -22,15 +22,15 @@ WAYS = {
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example sparse", description=__doc__)
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--batch", type=int, default=64, help="samples of each rank")
     parser.add_argument(
         "--rounds", type=int, default=1, help="how often each way is measured, in turn"
     )
     parser.add_argument("--out", default="example-sparse.png", help="the picture")
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def ways(among, steps, batch):
@@ -45,16 +45,16 @@ def main():
     lab_job.need_root()
     results = lab_job.measure(
         ways(WAYS, options.steps, options.batch),
-        options.world,
-        options.rate,
+        options.ranks,
+        options.link,
         options.rounds,
         program=PROGRAM,
     )
-    lab_job.compare(results, options.world, options.rate)
+    lab_job.compare(results, options.ranks, options.link)
     megabytes = results["Gloo"]["gradient_bytes"] / 1e6
     pictures.draw_bars(
         options.out,
-        f"{options.world} ranks, {options.rate} links, {megabytes:.0f} MB of "
+        f"{options.ranks} ranks, {options.link} links, {megabytes:.0f} MB of "
         "gradients a step, nearly all zeros",
         [
             (

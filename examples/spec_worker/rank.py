@@ -175,10 +175,10 @@ def main():
     parser.add_argument("--switch", required=True, metavar="HOST:PORT")
     parser.add_argument("--job", default="default")
     parser.add_argument("--rank", type=int, required=True)
-    parser.add_argument("--world", type=int, required=True)
+    parser.add_argument("--ranks", type=int, required=True)
     parser.add_argument("--elements", default="1,1024,16384", help="with commas; of 4 bytes each")
     parser.add_argument("--dtype", choices=("f32", "i32"), default="f32")
-    parser.add_argument("--wire", choices=(*blocks.WIDTHS, "native"), default="native")
+    parser.add_argument("--format", choices=(*blocks.WIDTHS, "native"), default="native")
     parser.add_argument("--iterations", type=int, default=10)
     options = parser.parse_args()
     try:
@@ -188,14 +188,14 @@ def main():
 
 
 def make_calls(options):
-    rank = Rank(options.switch, options.job, options.rank, options.world)
-    wire_format = options.wire if options.dtype == "f32" else options.dtype
+    rank = Rank(options.switch, options.job, options.rank, options.ranks)
+    wire_format = options.format if options.dtype == "f32" else options.dtype
     for elements in map(int, options.elements.split(",")):
         values = bench_values(elements, options.rank, options.dtype)
         calls = options.iterations + min(max(options.iterations // 10, 1), 10)
         for _ in range(calls):
             total = rank.all_reduce(values, options.dtype, wire_format)
-        ranks = [bench_values(elements, other, options.dtype) for other in range(options.world)]
+        ranks = [bench_values(elements, other, options.dtype) for other in range(options.ranks)]
         is_right = total == [sum(each) for each in zip(*ranks, strict=True)]
         print(f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
     rank.leave()

@@ -9,8 +9,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import lab_job
-
-sys.path.append(str(lab_job.ROOT / "tools" / "lab"))
 import quantity
 
 # A frame of 1494 bytes carries 1408 bytes of gradients.
@@ -19,14 +17,14 @@ PAYLOAD_SHARE = 1408 / 1494
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example switch", description=__doc__)
-    parser.add_argument("--world", type=int, default=4, help="ranks, each on a host of its own")
-    parser.add_argument("--rate", default="100mbit", help="rate of every link")
+    parser.add_argument("--ranks", type=int, default=4, help="ranks, each on a host of its own")
+    parser.add_argument("--link", default="100mbit", help="rate of every link")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument(
         "--rounds", type=int, default=1, help="how often each way is measured, in turn"
     )
     parser.add_argument("--out", default="example-switch.png", help="the picture")
-    return parser.parse_args()
+    return lab_job.parse(parser)
 
 
 def wire_seconds(gradient_bytes, rate):
@@ -46,18 +44,18 @@ def main():
         {
             "Gloo's ring": (["--backend", "gloo", *steps], {}),
             "infold": (["--backend", "infold", *steps], {}),
-            "infold, bfp16": (["--backend", "infold", "--wire", "bfp16", *steps], {}),
+            "infold, bfp16": (["--backend", "infold", "--format", "bfp16", *steps], {}),
         },
-        options.world,
-        options.rate,
+        options.ranks,
+        options.link,
         options.rounds,
     )
-    lab_job.compare(results, options.world, options.rate)
+    lab_job.compare(results, options.ranks, options.link)
     gradient_bytes = results["Gloo's ring"]["gradient_bytes"]
-    bound = wire_seconds(gradient_bytes, options.rate)
+    bound = wire_seconds(gradient_bytes, options.link)
     pictures.draw_bars(
         options.out,
-        f"{options.world} ranks, {options.rate} links, "
+        f"{options.ranks} ranks, {options.link} links, "
         f"{gradient_bytes / 1e6:.0f} MB of gradients a step",
         [(name, each["compute_s"], each["step_s"]) for name, each in results.items()],
         bound,

@@ -14,16 +14,17 @@ import socket
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-INFOLD = str(ROOT / "build" / "release" / "infold")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import lab_job
+
 # A program that has not ended by then counts as hung.
 LIMIT_S = 600
 
 
 def parse():
     parser = argparse.ArgumentParser(prog="./dev example whatif", description=__doc__)
-    parser.add_argument("--world", type=int, default=8, help="ranks of the cluster, 2 to 64")
-    parser.add_argument("--rate", default="1G", help="rate of the cluster's links")
+    parser.add_argument("--ranks", type=int, default=8, help="ranks of the cluster, 2 to 64")
+    parser.add_argument("--link", default="1G", help="rate of the cluster's links")
     parser.add_argument("--rtt-us", default="50", help="microseconds from host to host and back")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--width", type=int, default=2048, help="width of the model's layers")
@@ -34,9 +35,9 @@ def parse():
         metavar="PREFIX",
         help="first part of the names of the trace and the pictures",
     )
-    options = parser.parse_args()
-    if not 2 <= options.world <= 64:
-        parser.error("--world is from 2 to 64")
+    options = lab_job.parse(parser)
+    if not 2 <= options.ranks <= 64:
+        parser.error("--ranks is from 2 to 64")
     return options
 
 
@@ -50,7 +51,7 @@ def emulator(world):
     """Plays the switch and all ranks but the first. Yields the address to join at."""
     process = subprocess.Popen(
         [
-            INFOLD,
+            lab_job.INFOLD,
             "emulate",
             "--listen",
             "127.0.0.1:0",
@@ -77,12 +78,12 @@ def emulator(world):
 
 def record(options):
     """Trains one rank, whose trace becomes OUT.0.et."""
-    with emulator(options.world) as address:
+    with emulator(options.ranks) as address:
         variables = {
             "INFOLD_SWITCHES": address,
             "INFOLD_REAL_RANKS": "1",
             "RANK": "0",
-            "WORLD_SIZE": str(options.world),
+            "WORLD_SIZE": str(options.ranks),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(free_port()),
             "TORCH_CPP_LOG_LEVEL": "ERROR",
@@ -90,7 +91,7 @@ def record(options):
         subprocess.run(
             [
                 sys.executable,
-                str(ROOT / "examples" / "train.py"),
+                str(lab_job.ROOT / "examples" / "train.py"),
                 "--backend",
                 "infold",
                 "--steps",
@@ -111,11 +112,11 @@ def record(options):
 
 def predict(options, *words):
     command = [
-        INFOLD,
+        lab_job.INFOLD,
         "whatif",
         f"{options.out}.0.et",
-        "--rate",
-        options.rate,
+        "--link",
+        options.link,
         "--rtt-us",
         options.rtt_us,
         *words,
@@ -126,11 +127,11 @@ def predict(options, *words):
 
 def main():
     options = parse()
-    print(f"one rank trains here, and {options.world - 1} are emulated ...", flush=True)
+    print(f"one rank trains here, and {options.ranks - 1} are emulated ...", flush=True)
     try:
         record(options)
         predict(options, "--svg", f"{options.out}.svg")
-        predict(options, "--sweep", "rate=100M,1G,10G,25G", "--svg", f"{options.out}-rate.svg")
+        predict(options, "--sweep", "link=100M,1G,10G,25G", "--svg", f"{options.out}-rate.svg")
         predict(options, "--sweep", "ranks=2,4,8,16,32", "--svg", f"{options.out}-ranks.svg")
     except (RuntimeError, subprocess.CalledProcessError) as error:
         print(f"the example ended early: {error}", file=sys.stderr)

@@ -119,7 +119,7 @@ def test_a_rank_may_be_alone():
 
 
 def test_ranks_may_sum():
-    *said, report = _run(4, 2, "--sites", "workers", INFOLD_SITES="mixed")
+    *said, report = _run(4, 2, "--place", "workers", INFOLD_SITES="mixed")
     for each in said:
         assert each["ones"] == [2, 2]
         assert each["gathered"] == [5, 6, 5, 5]

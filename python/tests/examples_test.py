@@ -49,7 +49,7 @@ def _check(name, small, ways):
     assert len(wanted) == 3
     for words, options in ways:
         found = _losses(run_ranks(2, _run, name, [*small, *words], options=options))
-        assert found == pytest.approx(wanted, rel=1e-3 if "--wire" in words else 1e-5)
+        assert found == pytest.approx(wanted, rel=1e-3 if "--format" in words else 1e-5)
 
 
 def test_train():
@@ -57,7 +57,7 @@ def test_train():
     _check(
         "train.py",
         small,
-        [(["--backend", "infold"], None), (["--backend", "infold", "--wire", "bfp16"], None)],
+        [(["--backend", "infold"], None), (["--backend", "infold", "--format", "bfp16"], None)],
     )
 
 

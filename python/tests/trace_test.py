@@ -111,7 +111,7 @@ def _replayed(path, world):
                     switch,
                     "--rank",
                     str(rank),
-                    "--world",
+                    "--ranks",
                     str(world),
                     "--json",
                 ],
@@ -149,7 +149,7 @@ def test_replicas_of_shards_are_predicted_and_replayed(tmp_path, one_switch):
     groups = [{each["group"] for each in _shown(path, rank)["collective"]} for rank in range(4)]
     assert [len(names) for names in groups] == [2] * 4
     assert len(set.union(*groups)) == 4  # two rows and two columns
-    predicted = _infold("whatif", *files, "--rate", "1G", "--json")
+    predicted = _infold("whatif", *files, "--link", "1G", "--json")
     steps = {each["place"]: each["step_us"] for each in predicted if each["event"] == "prediction"}
     assert set(steps) == {"nowhere", "ring", "workers", "switch"}
     assert all(step > steps["nowhere"] for place, step in steps.items() if place != "nowhere")

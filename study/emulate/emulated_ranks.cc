@@ -30,12 +30,12 @@ std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
   } else if (hello.site && !counts.all_sum) {
     why = fmt::format(
         "rank {} sums a share, and emulated ranks do not; join with INFOLD_SITES=switches, or "
-        "start the emulator with --sites mixed",
+        "start the emulator with --place mixed",
         hello.rank);
   } else if (!hello.site && counts.all_sum) {
     why = fmt::format(
         "rank {} sums no share, and emulated ranks do; join with INFOLD_SITES=mixed, or start the "
-        "emulator with --sites switches",
+        "emulator with --place switches",
         hello.rank);
   } else if (hello.rack) {
     why = "a rack's switch cannot be below an emulator";

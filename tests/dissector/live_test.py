@@ -124,7 +124,7 @@ def integers_are_summed(binary):
 
 
 def floats_are_summed(binary):
-    packets = packets_of_job(binary, "--dtype", "f32", "--wire", "bfp16", "--bytes", "65536")
+    packets = packets_of_job(binary, "--dtype", "f32", "--format", "bfp16", "--bytes", "65536")
     count = 0
     for contributions, result in sums(packets):
         terms = zip(*(map(float, p.values("value")) for p in contributions), strict=True)
@@ -143,7 +143,7 @@ def floats_are_summed(binary):
 
 
 def native_floats_are_summed(binary):
-    packets = packets_of_job(binary, "--dtype", "f32", "--wire", "native", "--bytes", "65536")
+    packets = packets_of_job(binary, "--dtype", "f32", "--format", "native", "--bytes", "65536")
     count = 0
     for contributions, result in sums(packets):
         terms = zip(*(map(float, p.values("value")) for p in contributions), strict=True)

@@ -219,7 +219,7 @@ class Battle:
         words = (
             "bench",
             "allreduce",
-            "--world",
+            "--ranks",
             "2",
             "--job",
             f"honest-{self.jobs}",

@@ -88,7 +88,7 @@ def a_rank_is_killed(binary):
     ):
         with Job(binary) as job:
             port = free_port()
-            place = ("--rendezvous", f"127.0.0.1:{port}", "--sites", "workers")
+            place = ("--rendezvous", f"127.0.0.1:{port}", "--place", "workers")
             if sites == "switches":
                 job.start_switch(port)
                 place = ("--switch", f"127.0.0.1:{port}")

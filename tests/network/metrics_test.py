@@ -168,7 +168,7 @@ def log_of(binary, *words):
                 f"127.0.0.1:{port}",
                 "--rank",
                 "0",
-                "--world",
+                "--ranks",
                 "1",
                 "--job",
                 "runs",

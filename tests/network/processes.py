@@ -85,7 +85,7 @@ class Job:
             "allreduce",
             "--rank",
             str(rank),
-            "--world",
+            "--ranks",
             str(world),
             "--mtu",
             "1500",

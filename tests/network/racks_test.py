@@ -52,7 +52,7 @@ def start_switches(job, per_rack, planes, *words):
 def start_ranks(job, nodes, *words):
     """Starts ranks, each at its switch, in the order given."""
     return [
-        job.at(node, *words, "--switch", switch, "--rank", str(rank), "--world", str(len(nodes)))
+        job.at(node, *words, "--switch", switch, "--rank", str(rank), "--ranks", str(len(nodes)))
         for rank, (node, switch) in enumerate(nodes)
     ]
 

@@ -113,7 +113,7 @@ def a_rank_that_does_not_rejoin_fails_at_once(binary):
             "allreduce",
             "--rank",
             "0",
-            "--world",
+            "--ranks",
             "1",
             "--switch",
             f"127.0.0.1:{port}",

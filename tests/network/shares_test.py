@@ -87,17 +87,17 @@ def lab(*words):
 def planned(binary, workers, hosts):
     """Returns (bytes of a tensor on a link, a host's weight, a worker's weight) of `infold
     plan`."""
-    sites = ["--site", "host:1G"] * hosts + ["--site", "switch"]
+    sites = ["--place", "host:1G"] * hosts + ["--place", "switch"]
     out = subprocess.run(
         [
             binary,
             "plan",
-            "--workers",
+            "--ranks",
             str(workers),
             "--link",
             "1G",
             *sites,
-            "--size",
+            "--bytes",
             f"{TENSOR}B",
             "--frame-bytes",
             "14",
@@ -144,12 +144,12 @@ def sum_up(job, workers, hosts, weights):
     for host, address in enumerate(switches, workers):
         switch = job.at(host, job.infold, "switch", "--listen", address)
         expect("packets at" in switch.stdout.readline(), "a switch does not start")
-    place = ("--rendezvous", "10.77.0.1:7701", "--sites", "workers")
+    place = ("--rendezvous", "10.77.0.1:7701", "--place", "workers")
     if switches:
         place = (
             "--switch",
             ",".join(switches),
-            "--sites",
+            "--place",
             "mixed" if weights[1] else "switches",
             "--switch-weight",
             str(weights[0]),
@@ -165,7 +165,7 @@ def sum_up(job, workers, hosts, weights):
             *place,
             "--rank",
             str(rank),
-            "--world",
+            "--ranks",
             str(workers),
             "--bytes",
             str(TENSOR),
@@ -200,7 +200,7 @@ def every_link_carries_its_share(binary, workers, hosts):
 
 def shares_are_those_of_the_formula(binary):
     cases = [tuple(map(int, word.split(","))) for word in sys.argv[2:]] or CASES
-    lab("up", "--world", str(max(workers + hosts for workers, hosts in cases)), "--rate", "200mbit")
+    lab("up", "--ranks", str(max(workers + hosts for workers, hosts in cases)), "--link", "200mbit")
     try:
         for workers, hosts in cases:
             every_link_carries_its_share(binary, workers, hosts)

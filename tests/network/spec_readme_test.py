@@ -49,7 +49,7 @@ def main():
         expect(spec_status == 0 and spec_said.count("ok") == 2, spec_said)
 
         (status, said), (spec_status, spec_said) = run_ranks(
-            job, ours, [*example, "--wire", "bfp8"]
+            job, ours, [*example, "--format", "bfp8"]
         )
         expect(status == 1 and "wire format" in said, said)
         expect(spec_status == 1 and spec_said.startswith("rank.py: "), spec_said)

@@ -21,7 +21,7 @@ def run(binary, words=SMALL, at=None, with_switch=True):
     """Returns (status, text) of every rank. `at` has further words for single ranks."""
     with Job(binary) as job:
         port = free_port()
-        place = ("--rendezvous", f"127.0.0.1:{port}", "--sites", "workers")
+        place = ("--rendezvous", f"127.0.0.1:{port}", "--place", "workers")
         if with_switch:
             job.start_switch(port)
             place = ("--switch", f"127.0.0.1:{port}")
@@ -30,7 +30,7 @@ def run(binary, words=SMALL, at=None, with_switch=True):
                 "verify",
                 "--rank",
                 str(rank),
-                "--world",
+                "--ranks",
                 str(WORLD),
                 "--mtu",
                 "1500",
@@ -111,7 +111,7 @@ def interrupting_one_rank_ends_all(binary):
                 "verify",
                 "--rank",
                 str(rank),
-                "--world",
+                "--ranks",
                 "2",
                 "--rounds",
                 "1000000",

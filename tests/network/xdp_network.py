@@ -89,7 +89,7 @@ def ports(world):
 def network(world, *words, rate="none"):
     """Makes ranks 0 to world - 1 around a switch. Each adds up its own checksums."""
     lab = [sys.executable, str(LAB_FOLDER / "lab.py")]
-    run(*lab, "up", "--name", NAME, "--world", str(world), "--rate", rate, *words)
+    run(*lab, "up", "--name", NAME, "--ranks", str(world), "--link", rate, *words)
     try:
         for rank in range(world):
             at(rank, "ethtool", "-K", "eth0", "tx", "off")
@@ -190,7 +190,7 @@ class Network(Job):
     def start_ranks(self, world, *words, switch=SWITCH, first=0):
         return [
             self.at(
-                first + rank, *words, "--switch", switch, "--rank", str(rank), "--world", str(world)
+                first + rank, *words, "--switch", switch, "--rank", str(rank), "--ranks", str(world)
             )
             for rank in range(world)
         ]

@@ -99,7 +99,7 @@ def losses_change_no_large_sum(binary):
                         "4,2000000",
                         "--iterations",
                         "5",
-                        "--wire",
+                        "--format",
                         wire,
                         "--check",
                     )
@@ -166,7 +166,7 @@ def a_hosts_leaf_sends_exact_sums(binary):
                 SWITCH,
                 "--rank",
                 str(rank),
-                "--world",
+                "--ranks",
                 "3",
             )
             for rank, node in enumerate((0, 0, 1))

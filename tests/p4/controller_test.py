@@ -128,7 +128,7 @@ class Lab:
             f"{network.address(network.SWITCH)}:7700",
             "--rank",
             str(rank),
-            "--world",
+            "--ranks",
             str(len(nodes)),
             "--job",
             f"from-{nodes[0]}",

@@ -17,15 +17,16 @@ import sys
 
 import links
 import network
+import renamed
 import reorder
 
 EXAMPLES = """examples:
-  ./dev lab up --world 8 --rate 100mbit       eight hosts and a switch
-  ./dev lab up --world 2 --rate none          as fast as the machine copies
-  ./dev lab up --world 4 --rate 1gbit --mtu 9000 --loss 0.01
-  ./dev lab up --world 8 --rate 100mbit --loss-at 3=0.02 --rate-at 7=10mbit
-  ./dev lab up --world 2 --rate 1gbit --reorder 0.05
-  ./dev lab up --world 2 --rate none --plane p4
+  ./dev lab up --ranks 8 --link 100mbit       eight hosts and a switch
+  ./dev lab up --ranks 2 --link none          as fast as the machine copies
+  ./dev lab up --ranks 4 --link 1gbit --mtu 9000 --loss 0.01
+  ./dev lab up --ranks 8 --link 100mbit --loss-at 3=0.02 --link-at 7=10mbit
+  ./dev lab up --ranks 2 --link 1gbit --reorder 0.05
+  ./dev lab up --ranks 2 --link none --plane p4
   ./dev lab exec 0 ip -s link                 a command on the host of rank 0
   ./dev lab exec switch ip address
   ./dev lab status --json
@@ -75,9 +76,9 @@ def matching(pattern, what):
 
 def add_up(commands, common):
     up = commands.add_parser("up", parents=[common], help="make a lab, or keep an equal one")
-    up.add_argument("--world", type=number(int, 1, 250), required=True, help="how many ranks")
+    up.add_argument("--ranks", type=number(int, 1, 250), required=True, help="how many ranks")
     up.add_argument(
-        "--rate",
+        "--link",
         type=rate,
         required=True,
         help="of each link in each direction, as 100mbit or 10gbit; none for unshaped",
@@ -90,7 +91,7 @@ def add_up(commands, common):
         help="probability for each packet in each direction of each link (default 0)",
     )
     up.add_argument(
-        "--rate-at",
+        "--link-at",
         type=at_rank(rate),
         metavar="RANK=RATE",
         action="append",
@@ -154,11 +155,13 @@ def parse():
     status = commands.add_parser("status", parents=[common], help="what stands, and its counters")
     status.add_argument("--json", action="store_true", help="print one JSON object")
     commands.add_parser("down", parents=[common], help="remove the lab and all that runs in it")
+    if sys.argv[1:2] == ["up"]:
+        renamed.refuse(up, sys.argv[2:])
     options = parser.parse_args()
     if options.command == "up":
-        for rank, _ in [*options.rate_at, *options.loss_at]:
-            if rank >= options.world:
-                up.error(f"there is no rank {rank} in a world of {options.world}")
+        for rank, _ in [*options.link_at, *options.loss_at]:
+            if rank >= options.ranks:
+                up.error(f"there is no rank {rank} among {options.ranks}")
     if options.command == "exec":
         options.words = options.words[options.words[:1] == ["--"] :]
         if not options.words:
@@ -195,14 +198,14 @@ def describe(options):
 
 def up(lab, typed):
     options = network.Options(
-        typed.world,
-        typed.rate,
+        typed.ranks,
+        typed.link,
         typed.mtu,
         typed.loss,
         typed.congestion or "",
         typed.plane,
         typed.reorder,
-        dict(typed.rate_at),
+        dict(typed.link_at),
         dict(typed.loss_at),
     )
     network.require(options)

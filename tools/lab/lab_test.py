@@ -212,7 +212,7 @@ class LabTest(unittest.TestCase):
         self.assertGreater(seconds, total * 8 / (rate * links.PEAK) * 0.95, (total, rate))
 
     def test_everyone_reaches_everyone(self):
-        dev_lab("up", "--world", 3, "--rate", "100mbit")
+        dev_lab("up", "--ranks", 3, "--link", "100mbit")
         for source, target in ((0, 2), (1, "switch"), ("switch", 0)):
             for family in (4, 6):
                 total, count, _ = transfer(source, target, 3, 1000, family=family)
@@ -221,7 +221,7 @@ class LabTest(unittest.TestCase):
         self.assertEqual(name, f"{NAME}-2")
 
     def test_limits_the_rate_both_ways(self):
-        dev_lab("up", "--world", 2, "--rate", "20mbit")
+        dev_lab("up", "--ranks", 2, "--link", "20mbit")
         self.assertEqual(kernel_rates("switch"), {"port0": 20e6, "port1": 20e6})
         self.assertEqual(kernel_rates(0), {"eth0": 20e6})
         for kind, times, size in (("SOCK_DGRAM", 850, 1472), ("SOCK_STREAM", 20, 65536)):
@@ -232,7 +232,7 @@ class LabTest(unittest.TestCase):
                 self.check_not_faster(total, seconds, 20e6)
 
     def test_loses_and_counts(self):
-        dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.1)
+        dev_lab("up", "--ranks", 2, "--link", "none", "--loss", 0.1)
         _, count, _ = transfer(0, "switch", 4000, 100)
         up = counters(0, "up")
         # Five standard deviations of a binomial with 4000 and 0.1 are 95.
@@ -245,7 +245,7 @@ class LabTest(unittest.TestCase):
         self.assertLess(counters(1, "up")["lost"], 10)
 
     def test_reorders_and_counts(self):
-        said = dev_lab("up", "--world", 2, "--rate", "none", "--reorder", 0.05).stdout
+        said = dev_lab("up", "--ranks", 2, "--link", "none", "--reorder", 0.05).stdout
         self.assertIn("hold back 0.05 of the packets each way", said)
         self.assertNotIn("generic", said)
         for source, target, rank, way in ((0, "switch", 0, "up"), ("switch", 1, 1, "down")):
@@ -260,7 +260,7 @@ class LabTest(unittest.TestCase):
         self.assertLess(counters(1, "up")["held"], 10)
 
     def test_holds_a_train_and_counts_its_packets(self):
-        dev_lab("up", "--world", 1, "--rate", "none", "--reorder", 0.05)
+        dev_lab("up", "--ranks", 1, "--link", "none", "--reorder", 0.05)
         _, count, _ = transfer(0, "switch", 2000, 400, train=100)
         self.assertEqual(count, 8000)
         # Five standard deviations of a binomial with 2000 and 0.05, times four, are 195.
@@ -269,7 +269,7 @@ class LabTest(unittest.TestCase):
 
     def test_keeps_the_order_otherwise(self):
         for words in ((), ("--reorder", 0)):
-            dev_lab("up", "--world", 2, "--rate", "none", "--loss-at", "1=0.5", *words)
+            dev_lab("up", "--ranks", 2, "--link", "none", "--loss-at", "1=0.5", *words)
             for source, target in ((0, "switch"), ("switch", 0)):
                 self.assertEqual(numbers_received(source, target, 8000), list(range(8000)))
             self.assertEqual(counters(0, "up")["held"] + counters(0, "down")["held"], 0)
@@ -277,9 +277,9 @@ class LabTest(unittest.TestCase):
     def test_tcp_works_where_packets_are_reordered_and_lost(self):
         said = dev_lab(
             "up",
-            "--world",
+            "--ranks",
             2,
-            "--rate",
+            "--link",
             "100mbit",
             "--reorder",
             0.05,
@@ -294,7 +294,7 @@ class LabTest(unittest.TestCase):
         self.assertTrue(all(k["held"] and k["lost"] for k in links_passed), links_passed)
 
     def test_a_held_packet_is_lost_as_others_are(self):
-        dev_lab("up", "--world", 1, "--rate", "none", "--reorder", 0.5, "--loss", 0.1)
+        dev_lab("up", "--ranks", 1, "--link", "none", "--reorder", 0.5, "--loss", 0.1)
         _, count, _ = transfer("switch", 0, 4000, 100)
         down = counters(0, "down")
         # Five standard deviations of a binomial with 4000 and 0.1 are 95.
@@ -306,13 +306,13 @@ class LabTest(unittest.TestCase):
     def test_one_link_may_be_worse_than_the_others(self):
         words = (
             "up",
-            "--world",
+            "--ranks",
             3,
-            "--rate",
+            "--link",
             "100mbit",
             "--loss-at",
             "1=0.1",
-            "--rate-at",
+            "--link-at",
             "2=10mbit",
         )
         self.assertIn("link 1 loses 0.1; link 2 10 Mbit/s each way", dev_lab(*words).stdout)
@@ -327,34 +327,34 @@ class LabTest(unittest.TestCase):
         total, _, seconds = transfer("switch", 2, 500, 1472)
         self.check_not_faster(total, seconds, 10e6)
         self.assertEqual(kernel_rates("switch"), {"port0": 1e8, "port1": 1e8, "port2": 1e7})
-        self.assertIn("is up", dev_lab("up", "--world", 3, "--rate", "100mbit").stdout)
+        self.assertIn("is up", dev_lab("up", "--ranks", 3, "--link", "100mbit").stdout)
 
     def test_changes_the_rate_of_links_that_are_up(self):
         lab = network.Lab(NAME)
         self.assertRaises(links.LabError, lab.change_rate, 10**7)
-        dev_lab("up", "--world", 2, "--rate", "100mbit", "--rate-at", "1=50mbit")
+        dev_lab("up", "--ranks", 2, "--link", "100mbit", "--link-at", "1=50mbit")
         lab.change_rate(10**7)
         self.assertEqual(kernel_rates("switch"), {"port0": 1e7, "port1": 5e7})
         total, _, seconds = transfer("switch", 0, 500, 1472)
         self.check_not_faster(total, seconds, 10e6)
         self.assertEqual([counters(rank, "up")["rate"] for rank in (0, 1)], [10**7, 5 * 10**7])
-        dev_lab("up", "--world", 2, "--rate", "none")
+        dev_lab("up", "--ranks", 2, "--link", "none")
         self.assertRaises(links.LabError, lab.change_rate, 10**7)
 
     def test_lost_packets_are_those_of_the_wire(self):
         # With super-packets, far fewer would arrive.
-        dev_lab("up", "--world", 2, "--rate", "none", "--loss", 0.001)
+        dev_lab("up", "--ranks", 2, "--link", "none", "--loss", 0.001)
         total, _, _ = transfer(0, 1, 100, 65536, "SOCK_STREAM")
         self.assertGreaterEqual(counters(1, "down")["packets"], total // 1448)
 
     def test_keeps_super_packets_whole_where_nothing_is_shaped(self):
-        dev_lab("up", "--world", 2, "--rate", "none")
+        dev_lab("up", "--ranks", 2, "--link", "none")
         total, _, _ = transfer(0, 1, 500, 65536, "SOCK_STREAM")
         self.assertLess(counters(1, "down")["packets"], total // 1448 / 4)
 
     def test_mtu(self):
         # A datagram of 8972 bytes is one packet. One more byte makes two packets.
-        dev_lab("up", "--world", 2, "--rate", "100mbit", "--mtu", 9000)
+        dev_lab("up", "--ranks", 2, "--link", "100mbit", "--mtu", 9000)
         transfer(0, 1, 1, 10)
         for size, packets in ((8972, 100), (8973, 200)):
             before = counters(1, "down")["packets"]
@@ -363,20 +363,20 @@ class LabTest(unittest.TestCase):
             self.assertTrue(packets <= passed < packets + 30, (size, passed))
 
     def test_up_is_idempotent(self):
-        first = dev_lab("up", "--world", 2, "--rate", "none").stdout
+        first = dev_lab("up", "--ranks", 2, "--link", "none").stdout
         self.assertIn("is up", first)
         inode = os.stat(f"/run/netns/{NAME}-0").st_ino
-        self.assertIn("was up already", dev_lab("up", "--world", 2, "--rate", "none").stdout)
+        self.assertIn("was up already", dev_lab("up", "--ranks", 2, "--link", "none").stdout)
         self.assertEqual(os.stat(f"/run/netns/{NAME}-0").st_ino, inode)
-        dev_lab("up", "--world", 3, "--rate", "1gbit")
+        dev_lab("up", "--ranks", 3, "--link", "1gbit")
         status = json.loads(dev_lab("status", "--json").stdout)
         self.assertEqual((status["world"], status["rate"]), (3, 10**9))
 
     def test_mends_and_removes_what_a_crash_left(self):
-        dev_lab("up", "--world", 2, "--rate", "none")
+        dev_lab("up", "--ranks", 2, "--link", "none")
         subprocess.run(["ip", "netns", "delete", f"{NAME}-1"], check=True)
         self.assertFalse(json.loads(dev_lab("status", "--json").stdout)["up"])
-        self.assertIn("is up", dev_lab("up", "--world", 2, "--rate", "none").stdout)
+        self.assertIn("is up", dev_lab("up", "--ranks", 2, "--link", "none").stdout)
         sleeper = subprocess.Popen(
             [sys.executable, str(LAB), "exec", "--name", NAME, "1", "sleep", "1000"]
         )
@@ -387,9 +387,9 @@ class LabTest(unittest.TestCase):
 
     def test_leaves_other_labs_alone(self):
         other = f"{NAME}-x"
-        dev_lab("up", "--world", 1, "--rate", "none")
+        dev_lab("up", "--ranks", 1, "--link", "none")
         subprocess.run(
-            [sys.executable, str(LAB), "up", "--name", other, "--world", "1", "--rate", "none"],
+            [sys.executable, str(LAB), "up", "--name", other, "--ranks", "1", "--link", "none"],
             check=True,
             capture_output=True,
         )
@@ -402,16 +402,16 @@ class LabTest(unittest.TestCase):
 
     def test_says_what_is_wrong(self):
         for words in (
-            ("up", "--world", 2),
-            ("up", "--world", 0, "--rate", "none"),
-            ("up", "--world", 2, "--rate", "fast"),
+            ("up", "--ranks", 2),
+            ("up", "--ranks", 0, "--link", "none"),
+            ("up", "--ranks", 2, "--link", "fast"),
             ("exec", 0),
             ("exec", "x", "true"),
-            ("up", "--world", 2, "--rate", "none", "--loss", 2),
-            ("up", "--world", 2, "--rate", "none", "--reorder", 0.6),
-            ("up", "--world", 2, "--rate", "none", "--loss-at", "2=0.1"),
-            ("up", "--world", 2, "--rate", "none", "--loss-at", "1=2"),
-            ("up", "--world", 2, "--rate", "none", "--rate-at", "10mbit"),
+            ("up", "--ranks", 2, "--link", "none", "--loss", 2),
+            ("up", "--ranks", 2, "--link", "none", "--reorder", 0.6),
+            ("up", "--ranks", 2, "--link", "none", "--loss-at", "2=0.1"),
+            ("up", "--ranks", 2, "--link", "none", "--loss-at", "1=2"),
+            ("up", "--ranks", 2, "--link", "none", "--link-at", "10mbit"),
         ):
             self.assertEqual(dev_lab(*words, check=False).returncode, 2, words)
         missing = dev_lab("exec", 0, "true", check=False)

@@ -155,7 +155,7 @@ def wheels(root, paths, run):
 def _sum_at_switch(bare, infold):
     """Two ranks sum at a switch, each started with this command."""
     bench = (
-        infold + " bench allreduce --switch 127.0.0.1:7700 --rank {} --world 2 --bytes 4096 "
+        infold + " bench allreduce --switch 127.0.0.1:7700 --rank {} --ranks 2 --bytes 4096 "
         "--check --iterations 10"
     )
     bare.sh(

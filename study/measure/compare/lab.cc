@@ -141,13 +141,13 @@ void Lab::up(const LabLinks& links) {
   is_up_ = true;
   desk::Words words = {places_.lab,    "up",
                        "--name",       kLab,
-                       "--world",      fmt::format("{}", links.hosts),
-                       "--rate",       links.rate,
+                       "--ranks",      fmt::format("{}", links.hosts),
+                       "--link",       links.rate,
                        "--mtu",        fmt::format("{}", links.mtu),
                        "--loss",       fmt::format("{}", links.loss),
                        "--congestion", links.congestion};
   for (const auto& [host, rate] : links.rates_at) {
-    words.insert(words.end(), {"--rate-at", fmt::format("{}={}", host, rate)});
+    words.insert(words.end(), {"--link-at", fmt::format("{}={}", host, rate)});
   }
   const desk::Finished made =
       desk::run_to_end(words, scratch_.path(), kLabLimit, desk::InterruptGuard::interrupted);

@@ -104,10 +104,10 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
     switches.push_back(add_switch(lab, launch, fmt::format("{}", host), host_address(host), 1));
   }
   desk::Words where = {"--rendezvous", fmt::format("{}:{}", lab.address(0), kMeetingPort),
-                       "--sites", "workers"};
+                       "--place", "workers"};
   if (!switches.empty()) {
     where = {"--switch",        fmt::format("{}", fmt::join(switches, ",")),
-             "--sites",         places.on_workers ? "mixed" : "switches",
+             "--place",         places.on_workers ? "mixed" : "switches",
              "--switch-weight", fmt::format("{}", places.switch_weight),
              "--worker-weight", fmt::format("{}", places.worker_weight)};
   }
@@ -116,10 +116,10 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
     words.insert(words.end(), where.begin(), where.end());
     const desk::Words rest = {"--job",        "lab",
                               "--rank",       fmt::format("{}", rank),
-                              "--world",      fmt::format("{}", job.world),
+                              "--ranks",      fmt::format("{}", job.world),
                               "--bytes",      fmt::format("{}", job.bytes),
                               "--dtype",      job.dtype,
-                              "--wire",       job.wire,
+                              "--format",     job.wire,
                               "--layout",     job.layout,
                               "--deadline",   fmt::format("{}", job.deadline.count()),
                               "--iterations", fmt::format("{}", job.iterations),
@@ -144,7 +144,7 @@ Launch launch_gloo(const Lab& lab, const SumJob& job, const std::string& algorit
                          algorithm,
                          "--rank",
                          fmt::format("{}", rank),
-                         "--world",
+                         "--ranks",
                          fmt::format("{}", job.world),
                          "--store",
                          store,

@@ -155,11 +155,11 @@ class Sums {
                       desk::Words{infold_, "switch", "--listen", "127.0.0.1:0", "--json",
                                   "--log-level", "warn"});
     }
-    return run(wire, kRanks, {"--switch", switch_->line(0).at("join"), "--sites", "switches"});
+    return run(wire, kRanks, {"--switch", switch_->line(0).at("join"), "--place", "switches"});
   }
 
   SumTimes on_workers(const Wire& wire, unsigned ranks) {
-    return run(wire, ranks, {"--rendezvous", free_place(), "--sites", "workers"});
+    return run(wire, ranks, {"--rendezvous", free_place(), "--place", "workers"});
   }
 
  private:
@@ -197,7 +197,7 @@ class Sums {
                               fmt::format("measure-{}", jobs_),
                               "--rank",
                               fmt::format("{}", rank),
-                              "--world",
+                              "--ranks",
                               fmt::format("{}", ranks),
                               "--bytes",
                               fmt::format("{}", fmt::join(sizes, ",")),
@@ -205,7 +205,7 @@ class Sums {
                               fmt::format("{}", kSums),
                               "--warmup-iterations",
                               fmt::format("{}", kWarmUps),
-                              "--wire",
+                              "--format",
                               wire.name,
                               "--mtu",
                               fmt::format("{}", kMtu),

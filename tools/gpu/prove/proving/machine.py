@@ -136,7 +136,7 @@ def _lab():
     if os.geteuid() == 0:
         os.makedirs("/run/lock", exist_ok=True)
     status, said = lab_tool(
-        "up", "--name", "infold-probe", "--world", "2", "--rate", "1gbit", "--congestion", "cubic"
+        "up", "--name", "infold-probe", "--ranks", "2", "--link", "1gbit", "--congestion", "cubic"
     )
     if status == 0:
         status, said = lab_tool("exec", "--name", "infold-probe", "0", "true")
