@@ -14,6 +14,8 @@ import ways
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+import infold
+
 sys.path[:0] = [
     str(pathlib.Path(__file__).resolve().parents[2] / "examples" / each)
     for each in ("", "compress")
@@ -109,26 +111,40 @@ def time_steps(options):
 
 
 def follow_rates(options):
-    """Trains for a number of steps while measure.py changes the links. The last object of each way
-    says how often the model is right, and whether all ranks had the same ratios in all steps."""
+    """Trains to the goal while measure.py changes the links. Tests do not count as time. The last
+    object of each way says how long it took, and whether all ranks had the same ratios in all
+    steps."""
     gloo = dist.new_group(backend="gloo")
     for way in options.ways.split(","):
         job, hook = make_job(tasks.TASKS[options.task](), way, options.seed)
-        ratios = []
-        for step in range(options.steps):
-            ratios.append([each["value"] for each in hook.statistics().get("steered_calls", ())])
+        ratios, whole, accuracy, step = [], 0.0, 0.0, 0
+        while accuracy < options.goal and step < options.steps:
+            ratios.append(_ratios(hook))
             dist.barrier()
             begun = time.perf_counter()
             race.step(job)
-            show(way=way, step=step, seconds=time.perf_counter() - begun, ratios=ratios[-1])
+            seconds = time.perf_counter() - begun
+            whole += seconds
+            show(way=way, step=step, seconds=seconds, ratios=ratios[-1])
+            step += 1
+            if step % race.Rules.steps_a_test == 0:
+                accuracy = race.accuracy(job)
         of_all = [None] * dist.get_world_size()
         dist.all_gather_object(of_all, ratios, group=gloo)
         show(
             way=way,
-            step=options.steps,
-            accuracy=race.accuracy(job),
+            ended=True,
+            step=step,
+            seconds=whole,
+            accuracy=accuracy,
             equal=all(each == ratios for each in of_all),
         )
+
+
+def _ratios(hook):
+    if not isinstance(hook, infold.compress.hook):
+        return []
+    return [each["value"] for each in hook.statistics().get("steered_calls", ())]
 
 
 def main():

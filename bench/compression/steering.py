@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on links that become slower and then faster again, with steering and with fixed ratios."""
+"""Trains to an accuracy on links that become slower and then faster again, with steering and with
+fixed ratios."""
 
 import pathlib
 import statistics
@@ -13,13 +14,14 @@ import lab_job
 import network
 
 TASK = "convnet"
-RATES = (100, 20, 100)  # in Mbit/s, one for each phase
-LEARNING = 20  # steps after a change during which steering looks for another ratio
+GOAL = 0.95  # right answers
+RATES = (100, 20, 100)  # in Mbit/s, one for each phase; the last one lasts to the goal
 # The names of ways.py.
-FIXED = ("topk0.001", "topk0.003", "topk0.01", "topk0.03", "topk0.1")
-WAYS = ("steering", *FIXED)
+FIXED = ("topk0.003", "topk0.01", "topk0.03", "topk0.1", "topk0.3")
+STEERED = "steering"
+WAYS = (STEERED, *FIXED, "bfp8")
+STEPS_MAX = 600
 WANTED = 1.15  # as a multiple of the best fixed ratio's time
-WANTED_WHILE_LEARNING = 1.5
 
 
 def _set_rate(phase):
@@ -27,22 +29,24 @@ def _set_rate(phase):
 
 
 def train(options, seed, switch, program):
-    """Returns a sample for each step, and one at the end of each training. options.steps is the
-    number of steps in each phase."""
+    """Returns a sample for each step and each test. options.steps is the number of steps in each
+    phase."""
     samples = []
     turn = seed % len(WAYS)
 
     def add(sample):
         samples.append(sample | {"seed": seed})
-        if "accuracy" in sample:
+        if "ended" in sample:
             print(
-                f"  seed {seed}, {sample['way']}: {sample['accuracy']:.1%} right",
+                f"  seed {seed}, {sample['way']}: {sample['accuracy']:.1%} right after "
+                f"{sample['step']} steps, {sample['seconds']:.1f} s",
                 file=sys.stderr,
                 flush=True,
             )
-        elif (sample["step"] + 1) % options.steps == 0:
-            # The next step begins while the links change. It counts as one of the learning steps.
-            _set_rate((sample["step"] + 1) // options.steps % len(RATES))
+            _set_rate(0)
+        elif "ratios" in sample and (sample["step"] + 1) % options.steps == 0:
+            # The next step begins while the links change.
+            _set_rate(min((sample["step"] + 1) // options.steps, len(RATES) - 1))
 
     lab_job.train(
         options.ranks,
@@ -51,10 +55,12 @@ def train(options, seed, switch, program):
         ",".join(WAYS[turn:] + WAYS[:turn]),
         "--task",
         TASK,
+        "--goal",
+        str(options.goal or GOAL),
         "--seed",
         str(seed),
         "--steps",
-        str(options.steps * len(RATES)),
+        str(STEPS_MAX),
         program=program,
         on_step=add,
         INFOLD_SWITCHES=switch,
@@ -62,66 +68,64 @@ def train(options, seed, switch, program):
     return samples
 
 
-def _middle(samples, way, first, end):
-    """Returns the mean seconds of the given steps, as the median over the seeds, and their
-    ratios."""
+def _middle_ms(samples, way, phase, steps):
+    """Returns the median milliseconds of a phase's steps, and the median ratio."""
+    end = STEPS_MAX if phase == len(RATES) - 1 else (phase + 1) * steps
     own = [
-        each for each in of_way(samples, way) if first <= each["step"] < end and "seconds" in each
+        each
+        for each in of_way(samples, way)
+        if "ratios" in each and phase * steps <= each["step"] < end
     ]
-    means = [
-        statistics.mean(each["seconds"] for each in own if each["seed"] == seed)
-        for seed in {each["seed"] for each in own}
-    ]
-    return statistics.median(means), [ratio for each in own for ratio in each["ratios"]]
+    if not own:
+        return "", ""
+    ratios = [ratio for each in own for ratio in each["ratios"]]
+    return (
+        f"{1e3 * statistics.median(each['seconds'] for each in own):.0f}",
+        f"{statistics.median(ratios):g}" if ratios else "",
+    )
 
 
 def show(samples, options):
-    ended = {way: [each for each in of_way(samples, way) if "accuracy" in each] for way in WAYS}
-    right = {way: [each["accuracy"] for each in ended[way]] for way in WAYS}
-    print(
-        f"\n{TASK}, phases of {options.steps} steps: {options.ranks} ranks, medians of "
-        f"{options.seeds} seeds; ms are of a step after the first {LEARNING}"
-    )
-    rows = [
-        [
-            "Mbit/s",
-            *(f"{way} ms" for way in WAYS),
-            "ratios",
-            "to the best",
-            "wanted",
-            "learning",
-            "wanted",
-        ]
-    ]
-    for phase, rate in enumerate(RATES):
-        first = phase * options.steps
-        later, early = (
-            {way: _middle(samples, way, first + begin, first + end) for way in WAYS}
-            for begin, end in ((LEARNING, options.steps), (0, LEARNING))
+    goal = options.goal or GOAL
+    ended = {way: [each for each in of_way(samples, way) if "ended" in each] for way in WAYS}
+    seconds = {
+        way: statistics.median(
+            each["seconds"] if each["accuracy"] >= goal else float("inf") for each in ended[way]
         )
-        best = min(FIXED, key=lambda way, of=later: of[way][0])
-        ratios = later["steering"][1]
+        for way in WAYS
+    }
+    best = min(FIXED, key=seconds.get)
+    print(
+        f"\n{TASK}, until {goal:.0%} are right: {options.ranks} ranks, links of "
+        f"{', '.join(map(str, RATES))} Mbit/s, each for {options.steps} steps and the last one to "
+        f"the end; medians of {options.seeds} seeds"
+    )
+    phases = [f"ms at {rate}" for rate in RATES]
+    rows = [["way", "s", "from", "to", "steps", *phases, "to the best ratio", "wanted"]]
+    for way in WAYS:
+        times = [each["seconds"] for each in ended[way]]
         rows.append(
             [
-                str(rate),
-                *(f"{1e3 * later[way][0]:.0f}" for way in WAYS),
-                f"{min(ratios)} to {max(ratios)}, median {statistics.median(ratios)}",
-                f"{later['steering'][0] / later[best][0]:.2f}",
-                f"{WANTED}",
-                f"{early['steering'][0] / early[best][0]:.2f}",
-                f"{WANTED_WHILE_LEARNING}",
+                way,
+                f"{seconds[way]:.1f}",
+                f"{min(times):.1f}",
+                f"{max(times):.1f}",
+                f"{statistics.median(each['step'] for each in ended[way]):.0f}",
+                *(_middle_ms(samples, way, phase, options.steps)[0] for phase in range(len(RATES))),
+                f"{seconds[way] / seconds[best]:.2f}",
+                f"{WANTED}" if way == STEERED else "",
             ]
         )
-    rows.append(["right", *(f"{statistics.mean(right[way]):.1%}" for way in WAYS), *5 * [""]])
-    rows.append(["from", *(f"{min(right[way]):.1%}" for way in WAYS), *5 * [""]])
-    rows.append(["to", *(f"{max(right[way]):.1%}" for way in WAYS), *5 * [""]])
     print_table(rows)
-    equal = all(each["equal"] for each in ended["steering"])
+    chosen = [_middle_ms(samples, STEERED, phase, options.steps)[1] for phase in range(len(RATES))]
+    print(f"the median ratio of steering in each phase: {', '.join(chosen)}")
+    equal = all(each["equal"] for each in ended[STEERED])
     print(f"all ranks had equal ratios in each step: {'yes' if equal else 'NO'}")
 
 
 def measure(options, switch, program):
     samples = []
+    _set_rate(0)
     for seed in range(1, options.seeds + 1):
         samples += train(options, seed, switch, program)
     show(samples, options)

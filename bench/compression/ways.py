@@ -15,7 +15,7 @@ def _compress(*words, **settings):
     return lambda rate: infold.compress.hook(*words, **settings)
 
 
-RATIOS = (0.001, 0.003, 0.01, 0.03, 0.1)  # the ratios that steering is compared with
+RATIOS = (0.003, 0.01, 0.03, 0.1, 0.3)  # the ratios that steering is compared with
 # Each entry makes a hook for a given learning rate. Without a hook, gradients travel as f32 and the
 # sum is exact.
 HOOKS = {
@@ -35,11 +35,7 @@ HOOKS = {
     "topk": _compress("topk", ratio=0.01, memory="residual"),
     "sidco": _compress("sidco", ratio=0.01, memory="residual"),
     "powersgd": _compress("powersgd", rank=4, memory="residual"),
-    "steering": _compress(
-        "topk",
-        memory="residual",
-        steering={"setting": "ratio", "cheapest": RATIOS[0], "finest": RATIOS[-1]},
-    ),
+    "steering": _compress("topk", memory="residual", steering={"setting": "ratio"}),
     **{f"topk{ratio}": _compress("topk", ratio=ratio, memory="residual") for ratio in RATIOS},
 }
 

@@ -125,7 +125,7 @@ def measure(options, paths, folder, change):
     ]
     prefix = str(pathlib.Path(folder) / name.replace(" ", "-"))
     predicted = whatif(paths, *words, "--traces", prefix)
-    again = argparse.Namespace(**{**vars(options), "world": world})
+    again = argparse.Namespace(**{**vars(options), "ranks": world})
     with (
         lab_job.lab(world, f"{int(rate * 1000)}kbit", "--loss", str(loss)),
         lab_job.switch("--slots", str(slots)) as address,

@@ -130,8 +130,11 @@ class Plan final : public Command {
     question.hosts = hosts_;
     question.switch_in_path = switch_;
     if (!site_typed_) {
-      question.switch_in_path = true;
       question.hosts = {{"host:" + rate_word(link_), link_}};
+      output.text(
+          "No --place: assuming a Linux host with one port that is as fast as a rank's link, and "
+          "{} of the switch there.\n\n",
+          threads_ == 1 ? "one thread" : fmt::format("{} threads", threads_));
     }
     question.tensor_bytes = size_;
     question.framing = framing_;

@@ -37,6 +37,11 @@ void add_measured(nlohmann::ordered_json& json, const predict::Placement& placem
   }
 }
 
+std::string_view limit_of(const predict::Placement& placement) {
+  if (placement.is_window_bound()) return "window";
+  return placement.is_processor_bound() ? "processor" : "link";
+}
+
 nlohmann::ordered_json to_json(const predict::Placement& placement, double ring_s) {
   nlohmann::ordered_json json;
   json["placement"] = placement.name;
@@ -47,7 +52,7 @@ nlohmann::ordered_json to_json(const predict::Placement& placement, double ring_
   json["busiest_link_bytes"] = static_cast<std::uint64_t>(placement.busiest_bytes + 0.5);
   json["links_ms"] = placement.links_s * 1e3;
   json["processors_ms"] = placement.processors_s * 1e3;
-  json["limit"] = placement.is_processor_bound() ? "processor" : "link";
+  json["limit"] = limit_of(placement);
   json["hops"] = placement.hops;
   json["sites"] = nlohmann::ordered_json::array();
   for (const predict::SiteShare& site : placement.sites) {
@@ -141,8 +146,7 @@ void print_placements(Output& output, const std::vector<predict::Placement>& pla
     output.text("{:<{}}  {:>{}}{}  {:>6.2f}x  {:>4}  {:>9}  {:>13}  {}\n", each.name, width,
                 predict::time_text(each.time_s), time_width,
                 verified ? measured_text(each, measured[i]) : "", ring_s / each.time_s, each.hops,
-                each.is_processor_bound() ? "processor" : "link",
-                predict::bytes_text(each.busiest_bytes), each.busiest_link);
+                limit_of(each), predict::bytes_text(each.busiest_bytes), each.busiest_link);
     nlohmann::ordered_json json = to_json(each, ring_s);
     if (verified) add_measured(json, each, measured[i]);
     output.object(json);

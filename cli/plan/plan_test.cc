@@ -150,9 +150,12 @@ TEST(PlanCommand, SitesAreAddedUp) {
                           "host:25G + 2 x host:10G", "host:25G", "host:10G"));
 }
 
-TEST(PlanCommand, WithoutSitesItComparesTheUsualOnes) {
+// infold's switch is a program for Linux, so no switch with a port for each rank is assumed.
+TEST(PlanCommand, WithoutAPlaceItAssumesAHostAndSaysSo) {
   EXPECT_THAT(placements(plan({"--link", "25G", "--json"})),
-              ElementsAre("ring", "switch", "host:25G + workers", "workers", "host:25G"));
+              ElementsAre("ring", "host:25G + workers", "workers", "host:25G"));
+  EXPECT_THAT(plan({"--link", "25G"}).out, HasSubstr("No --place: assuming a Linux host"));
+  EXPECT_THAT(plan({"--link", "25G", "--place", "switch"}).out, Not(HasSubstr("assuming")));
   EXPECT_THAT(placements(plan({"--place", "workers", "--json"})), ElementsAre("ring", "workers"));
 }
 

@@ -4,6 +4,7 @@
 // could be made. whatif_options.cc turns the command line into settings, whatif_table.cc prints,
 // and whatif_picture.cc draws.
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -66,6 +67,11 @@ class WhatIf final : public Command {
     }
     auto traces = read_traces(files_);
     if (!traces) return fail(output, traces.error());
+    if (std::none_of(traces->begin(), traces->end(), has_call)) {
+      return fail(output, files_.front() +
+                              " has no call between ranks, so there is nothing to "
+                              "predict; record some steps (infold.trace)");
+    }
     auto run = whatif::RecordedRun::make(std::move(*traces));
     if (!run) return fail(output, run.error());
     const auto questions = chosen_.questions(run->ranks());
@@ -108,6 +114,12 @@ class WhatIf final : public Command {
     }
     std::erase(outputs, "");
     return outputs;
+  }
+
+  static bool has_call(const trace::NamedTrace& each) {
+    return std::any_of(
+        each.trace.nodes.begin(), each.trace.nodes.end(),
+        [](const trace::Node& node) { return node.type == trace::NodeType::collective; });
   }
 
   bool writes_run() const { return !perfetto_.empty() || !traces_.empty(); }

@@ -81,6 +81,20 @@ class WhatIfCommand : public testing::Test {
   const base::TempFolder folder_;
 };
 
+TEST_F(WhatIfCommand, RefusesTracesWithoutACall) {
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    trace::Trace trace;
+    trace.attributes = {trace::make_attribute("rank", rank),
+                        trace::make_attribute("world", std::int64_t{2})};
+    trace.nodes = {trace::compute_node(1, 0, 1000)};
+    ASSERT_TRUE(trace::write(trace, path(rank)));
+  }
+  const Outcome outcome = whatif({"--link", "1G"});
+  EXPECT_EQ(outcome.code, ExitCode::kFailed);
+  EXPECT_THAT(outcome.log, HasSubstr("t.0.et has no call between ranks"));
+  EXPECT_EQ(outcome.out, "");
+}
+
 TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
   const Outcome outcome = whatif({"--link", "100M", "--ranks", "8"});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;

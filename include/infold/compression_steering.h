@@ -5,8 +5,9 @@
 // calls and exchange the times along with the sums of the next call. All ranks therefore make the
 // same changes, without another round trip.
 //
-// Each list of parameters that average() gets has its own steerer. The steerer takes the finest
-// setting whose call is nearly as fast as the fastest one.
+// Each list of parameters that average() gets has its own steerer, which aims at the most progress
+// for each second: the part of the gradients that a setting keeps, against the time of a step with
+// it. Time that the caller's own work hides costs nothing.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,15 @@ namespace infold {
 struct SteeringOptions {
   // Such as "ratio" or "bits". Empty: no setting changes.
   std::string setting;
-  double cheapest = 0;  // the value with the fewest bytes
-  double finest = 0;    // the value with the most bytes
+  // The values with the fewest and the most bytes. If both are 0, the setting goes from its value
+  // in CompressionOptions, or its usual one, to the finest that sends no more than plain floats.
+  double cheapest = 0;
+  double finest = 0;
   // Whether calls may travel as plain floats if that is as fast. Such a call also sends the
   // residual.
   bool may_skip = false;
-  // The extra time that a finer setting may cost, as a share of the fastest call's time, 0.01 to 1.
-  // Time that the caller's own work hides costs nothing (AverageOptions::hidden).
-  double tolerance = 0.1;
+  // How much less progress for each second a finer setting may make, as a share, 0.01 to 1.
+  double tolerance = 0.05;
 };
 
 // The values now in force for one list of parameters.
@@ -33,6 +35,7 @@ struct SteeredCall {
   std::size_t parameters = 0;
   bool is_compressed = true;
   double value = 0;  // of the setting that changes; 0 if none does
+  double kept = 0;   // the share of the gradients' energy that it keeps; 0 if not yet measured
 };
 
 }  // namespace infold

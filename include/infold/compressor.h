@@ -219,6 +219,9 @@ struct Method {
   std::function<std::unique_ptr<Compressor>(const Shape&, const Settings&)> make;
   // Checks further conditions, such as a limit on the number of ranks. Absent: there are none.
   std::function<std::optional<Error>(const Shape&, const Settings&, std::uint32_t world)> check;
+  // Whether what a compressor keeps from step to step also fits one with other settings, so that
+  // steering may change them.
+  bool kept_fits_all_settings = false;
 };
 
 // Registers a method under its name, for the rest of the process. Fails if the name is taken, empty

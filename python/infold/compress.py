@@ -250,6 +250,11 @@ def from_params(params):
     memory = given.pop("memory", "none")
     given.pop("communicator", None)
     given.pop("world_size", None)
+    if name == "fp16":
+        raise ValueError(
+            'infold: GRACE\'s "fp16" is a wire format here and no method: '
+            'model.register_comm_hook(None, infold.hooks.wire("bfp16")) sends as many bytes'
+        )
     if name not in _OF_GRACE:
         raise ValueError(
             f"infold: there is no method for GRACE's '{name}'; there are: " + ", ".join(_OF_GRACE)
@@ -271,10 +276,17 @@ def from_params(params):
         memory = "momentum"  # a part of GRACE's method
     if memory in ("momentum", "dgc"):
         memory_settings["momentum"] = take("momentum")
+    if memory == "dgc" and given.pop("gradient_clipping", False):
+        raise ValueError(
+            "infold: gradient_clipping of GRACE's dgc needs the mean norm of all ranks before each "
+            "step; clip the gradients before the optimizer's step instead"
+        )
+    if memory == "residual" and "beta" in given:
+        memory_settings["decay"] = given.pop("beta")
     if memory == "ef-sign":
         memory_settings["rate"] = take("lr")
     if method == "qsgd":
-        settings["bits"] = _bits_of_levels(take("quantum_num"))
+        settings["levels"] = take("quantum_num")
     if method == "terngrad":
         settings["clip"] = _TERNGRAD_CLIP_OF_GRACE
     if given:
@@ -283,13 +295,3 @@ def from_params(params):
             f"{memory}: " + ", ".join(sorted(given))
         )
     return hook(method, memory=memory, memory_settings=memory_settings, **settings)
-
-
-def _bits_of_levels(levels):
-    """The bits of a code with a sign, such as 8 for 127 levels."""
-    bits = int(levels).bit_length() + 1
-    if levels != 2 ** (bits - 1) - 1:
-        raise ValueError(
-            f"infold: quantum_num is {levels}; codes are whole bits, so take {2 ** (bits - 1) - 1}"
-        )
-    return bits

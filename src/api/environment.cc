@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/environment.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <initializer_list>
@@ -215,6 +216,12 @@ std::optional<Error> check(const JoinOptions& options) {
   if (options.shared_memory > SharedMemory::always) {
     return invalid("shared_memory is not a SharedMemory");
   }
+  for (std::size_t i = 0; i < options.switches.size(); ++i) {
+    const auto end = options.switches.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(options.switches.begin(), end, *end) != end) {
+      return invalid("JoinOptions.switches names " + *end + " twice");
+    }
+  }
   const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;
   if (needs_switch && options.switches.empty()) {
     return invalid(
@@ -227,6 +234,7 @@ std::optional<Error> check(const JoinOptions& options) {
 }  // namespace
 
 Result<JoinOptions> complete_from_environment(JoinOptions options) {
+  const bool names_rendezvous = !options.rendezvous.empty();
   if (auto error =
           settle(options.rank, options.rank >= 0, "rank", 0, kWorldMax - 1,
                  {"INFOLD_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})) {
@@ -251,6 +259,11 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   }
   if (options.sites == Sites::automatic) {
     options.sites = options.switches.empty() ? Sites::workers : Sites::switches;
+  }
+  if (options.sites != Sites::workers && names_rendezvous) {
+    return tl::unexpected(
+        invalid("JoinOptions.rendezvous is set beside switches, at which the ranks of a job meet; "
+                "leave one of them out, or set JoinOptions.sites to workers"));
   }
   if (options.sites == Sites::workers && options.rendezvous.empty()) {
     if (auto error = find_rendezvous(options)) return tl::unexpected(*error);

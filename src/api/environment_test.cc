@@ -77,6 +77,19 @@ TEST(Environment, SaysThatWorkersAskNoSwitch) {
   unsetenv("INFOLD_SWITCHES");
 }
 
+TEST(Environment, RefusesPlacesThatContradict) {
+  JoinOptions given = options_of(0, 2);
+  const auto message = [&given] { return api::complete_from_environment(given).error().message; };
+  given.switches = {"a:1", "b:1", "a:1"};
+  EXPECT_THAT(message(), HasSubstr("JoinOptions.switches names a:1 twice"));
+  given.switches.pop_back();
+  EXPECT_TRUE(api::complete_from_environment(given).has_value());
+  given.rendezvous = "10.0.0.9:1";
+  EXPECT_THAT(message(), HasSubstr("JoinOptions.rendezvous is set beside switches"));
+  given.sites = Sites::workers;
+  EXPECT_TRUE(api::complete_from_environment(given).has_value());
+}
+
 // This also holds for programs that read the rest themselves, because the log is not an option.
 TEST(Environment, SaysWhatIsLogged) {
   JoinOptions given = options_of(0, 2);

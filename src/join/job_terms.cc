@@ -141,7 +141,8 @@ std::string first_ranks(std::span<const std::uint32_t> ranks) {
 }
 
 // A rank that came and went is not missing: the one to look at is the one that it waited for.
-Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks) {
+Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
+                const std::string& turned_away) {
   std::vector<std::uint32_t> missing;
   std::vector<std::uint32_t> went;
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
@@ -151,6 +152,7 @@ Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks) {
                                  ranks.size() - missing.size(), ranks.size());
   if (!missing.empty()) text += "; missing: rank " + first_ranks(missing);
   if (!went.empty()) text += "; rank " + first_ranks(went) + " came, but waits no longer";
+  if (!turned_away.empty()) text += "; a rank was turned away: " + turned_away;
   const std::vector<std::uint32_t>& suspects = missing.empty() ? went : missing;
   return {RefusalReason::too_late, std::move(text),
           suspects.empty() ? -1 : static_cast<int>(suspects.front())};

@@ -50,7 +50,8 @@ Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t tota
 std::string first_ranks(std::span<const std::uint32_t> ranks);
 
 // The refusal of a rank whose patience ends while others are missing.
-Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks);
+Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
+                const std::string& turned_away);
 
 // The racks of a job: ranges of ranks that came through one rack's switch each.
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,

@@ -105,6 +105,14 @@ Sentence slow_processors(const Question& question, const Placement& placement) {
   return text;
 }
 
+Sentence small_window(const Placement& placement) {
+  if (!placement.is_window_bound()) return std::nullopt;
+  return fmt::format(
+      "{} waits for round trips: a worker has at most {:.0f} chunks in flight to each site. Larger "
+      "packets (--mtu) carry more in each.",
+      placement.name, kWindow);
+}
+
 // Returns whether hops take most of a call's time.
 bool is_small(const Question& question, const Placement& placement) {
   return placement.hops * question.rtt_s / 2 > placement.busy_s();
@@ -187,6 +195,7 @@ std::vector<std::string> advice(const Question& question,
   add(small_tensor(question, best));
   for (const Placement& placement : placements) {
     add(slow_processors(question, placement));
+    add(small_window(placement));
     add(slow_hosts(question, placement, ring));
     add(on_workers(question, placement, ring));
   }

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "core/stripe.h"
 #include "plan/balance.h"
+#include "plan/plan.h"
 #include "plan/weights.h"
 
 namespace infold::predict {
@@ -87,6 +88,14 @@ struct Model {
     return site;
   }
 
+  // From a worker to the site and back, with the time of one chunk on both links. A switch in the
+  // path is halfway between two hosts.
+  double trip_s(PlacementKind kind) const {
+    const double path_s =
+        kind == PlacementKind::switch_in_path ? question.rtt_s / 2 : question.rtt_s;
+    return path_s + 2 * passage_bits / static_cast<double>(passage.chunks) / slowest;
+  }
+
   const Question& question;
   double workers = 0;
   std::uint64_t elements = 0;
@@ -147,6 +156,8 @@ Placement place(const Model& model, PlacementKind kind, std::string name,
     note_processor(placement, own_s + whole * sites[i].work_s / sites[i].threads,
                    link.on_worker ? kWorker : sites[i].name);
     machine_s += share * sites[i].work_s;
+    const double trips = whole * chunks / kWindow;
+    placement.windows_s = std::max(placement.windows_s, trips * model.trip_s(kind));
     const double link_s = link.fixed_s + whole * link.per_share_s;
     if (link_s <= placement.links_s) continue;
     placement.links_s = link_s;

@@ -6,6 +6,7 @@
 // no socket.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ namespace infold::predict {
 
 // A rate for links that have no limit, such as those between processes of one machine.
 inline constexpr double kUnlimited = 1e15;
+
+// Chunks of a large tensor that a worker has in flight to one site, in a job with the usual slots.
+inline constexpr double kWindow = 112;
 
 struct Host {
   std::string name;  // as in "host:100G"; equal names are equal hosts
@@ -54,6 +58,7 @@ struct Placement {
   double time_s = 0;              // busy_s() and the hops
   double links_s = 0;             // for the busiest link
   double processors_s = 0;        // for the busiest processor
+  double windows_s = 0;           // for the worker's windows, whose chunks wait for round trips
   std::string busiest_processor;  // a host's name, "a worker", or "the machine"
   std::uint32_t hops = 0;         // one-way trips between hosts that follow one upon another
   std::string busiest_link;       // a host's name, or "a worker's link"
@@ -61,8 +66,9 @@ struct Placement {
   double busiest_bytes = 0;       // in each direction, including frames
   std::vector<SiteShare> sites;   // empty for a ring
 
-  bool is_processor_bound() const { return processors_s > links_s; }
-  double busy_s() const { return is_processor_bound() ? processors_s : links_s; }
+  double busy_s() const { return std::max({links_s, processors_s, windows_s}); }
+  bool is_processor_bound() const { return processors_s > std::max(links_s, windows_s); }
+  bool is_window_bound() const { return windows_s > std::max(links_s, processors_s); }
 };
 
 // Returns every placement that makes sense for the question's sites, fastest first: the ring, the

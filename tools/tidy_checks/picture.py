@@ -15,7 +15,14 @@ HEADING = "## Beside Gloo's ring"
 PICTURE = "docs/pictures/against-gloo.svg"
 UPDATE = "tools/draw_picture.py"
 
-WIDTH, LEFT, RIGHT, TOP = 880, 300, 840, 78
+WIDTH, LEFT, RIGHT, TOP = 880, 300, 840, 98
+# What the legend says of a format.
+NOTES = {
+    "native": "native, the default: rounded once",
+    "bfp16": "bfp16: rounds more",
+    "bfp8": "bfp8: rounds most",
+}
+LEGEND_WIDTHS = (260, 160, 160)
 BAR, GAP = 20, 18
 LOW, HIGH = 0.25, 8  # of the axis, whose steps are factors of two
 STYLE = """<style>
@@ -40,7 +47,7 @@ def read_table(page):
     ]
     if len(rows) < 3:
         return [], []
-    formats = [name for name in rows[0][1:] if name.startswith("bfp")]
+    formats = [name for name in rows[0][1:] if name in NOTES]
     cases = []
     for cells in rows[2:]:
         ratios = {}
@@ -71,6 +78,8 @@ def draw(formats, cases):
         f'<text x="24" y="30" font-size="17" font-weight="600">{escape(title)}</text>',
         '<text x="24" y="52" class="dim">right of 1x infold is faster than Gloo&apos;s ring, '
         "left of 1x slower; a scale of doublings</text>",
+        '<text x="24" y="72" class="dim">ranks, links and switch are namespaces of one machine '
+        "with two cores</text>",
     ]
     for step in range(round(math.log2(HIGH / LOW)) + 1):
         ratio = LOW * 2**step
@@ -102,10 +111,11 @@ def draw(formats, cases):
             )
             y += BAR
         y += GAP
+    x = 24
     for index, name in enumerate(formats):
-        x = LEFT + 110 * index
         out.append(f'<rect class="bar{index}" x="{x}" y="{height - 26}" width="16" height="12"/>')
-        out.append(f'<text x="{x + 22}" y="{height - 15}">{escape(name)}</text>')
+        out.append(f'<text x="{x + 22}" y="{height - 15}">{escape(NOTES[name])}</text>')
+        x += LEGEND_WIDTHS[index]
     return "\n".join([*out, "</svg>", ""])
 
 

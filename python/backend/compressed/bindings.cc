@@ -127,6 +127,7 @@ py::list steered_calls_of(Compressor& compressor) {
     call["parameters"] = each.parameters;
     call["is_compressed"] = each.is_compressed;
     call["value"] = each.value;
+    call["kept"] = each.kept;
     calls.append(call);
   }
   return calls;

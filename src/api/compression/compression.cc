@@ -21,6 +21,7 @@
 #include "api/compression/text_hash.h"
 #include "api/compression/times_join.h"
 #include "compress/choice.h"
+#include "compress/steering/kept_share.h"
 #include "io/host/clock.h"
 
 namespace infold {
@@ -89,6 +90,7 @@ struct Compression::Inside {
                                    std::span<Parameter* const> found) const;
   Result<void> exchange(LegExchange& exchange, std::span<Parameter* const> found,
                         std::vector<compress::Leg> legs);
+  std::optional<float> kept_share(std::span<Parameter* const> found) const;
 };
 
 std::string Compression::Inside::text() const {
@@ -179,7 +181,8 @@ Result<Parameter*> Compression::Inside::make(const ParameterView& view, std::siz
   return &parameters.insert_or_assign(name, std::move(parameter)).first->second;
 }
 
-// Only compressors without state are replaced (compress/steering/steering.h).
+// Only a compressor whose state fits the other settings as well is replaced (compress/steering/
+// steering.h).
 Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterView& view,
                                           const compress::Steerer::Setting& setting) const {
   const bool is_there =
@@ -190,8 +193,11 @@ Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterV
     const compress::CompressionChoice& wanted = setting.is_plain ? *plain : choice_of(setting.rung);
     auto made = wanted.make_compressor(shape_of(view), static_cast<std::uint32_t>(world));
     if (!made) return tl::unexpected(made.error());
-    (setting.is_plain ? parameter.plain : parameter.compressor) = *std::move(made);
-    if (!setting.is_plain) parameter.rung = setting.rung;
+    if (setting.is_plain) {
+      parameter.plain = *std::move(made);
+    } else {
+      parameter.replace_compressor(*std::move(made), setting.rung);
+    }
   }
   parameter.active = setting.is_plain ? parameter.plain.get() : parameter.compressor.get();
   return {};
@@ -222,12 +228,13 @@ std::vector<compress::Leg> Compression::Inside::begin(std::span<const ParameterV
                                                       std::span<Parameter* const> found) const {
   std::vector<compress::Leg> legs;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    legs.push_back(found[i]->active->begin(found[i]->memory->take_in(views[i].gradient),
-                                           {.seed = options.seed,
-                                            .step = found[i]->step(),
-                                            .parameter = hash_of_text(views[i].name),
-                                            .rank = static_cast<std::uint32_t>(rank),
-                                            .world = static_cast<std::uint32_t>(world)}));
+    found[i]->input = found[i]->memory->take_in(views[i].gradient);
+    legs.push_back(
+        found[i]->active->begin(found[i]->input, {.seed = options.seed,
+                                                  .step = found[i]->step(),
+                                                  .parameter = hash_of_text(views[i].name),
+                                                  .rank = static_cast<std::uint32_t>(rank),
+                                                  .world = static_cast<std::uint32_t>(world)}));
   }
   return legs;
 }
@@ -253,6 +260,23 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
     going = std::move(still);
   }
   return {};
+}
+
+// Returns the share of the tensors' energy that this rank's codes keep, or nothing if sizes have no
+// meaning.
+std::optional<float> Compression::Inside::kept_share(std::span<Parameter* const> found) const {
+  const compress::Bias bias = choice.method().bias;
+  if (bias == compress::Bias::direction) return std::nullopt;
+  compress::KeptShare kept;
+  std::vector<float> sent;
+  for (const Parameter* const each : found) {
+    sent.resize(each->elements);
+    each->active->write_sent(sent);
+    kept.add(each->input, sent);
+  }
+  // A memory that carries errors on gets an unbiased method's results shrunk, so that none averages
+  // out (compress/memories/memory.h).
+  return kept.share(bias == compress::Bias::unbiased && !choice.memory().carries_errors);
 }
 
 Result<Compression> Compression::create(const CompressionOptions& options) {
@@ -293,6 +317,7 @@ Result<void> Compression::average(Communicator& communicator,
   const base::Instant started = io::monotonic_now();
   const std::uint64_t hash = inside_->hash_of(setting);
   const std::uint16_t encoding = encoding_of(hash, *found);
+  if (own) own->note_start(started);
   const std::vector<compress::Leg> legs = inside_->begin(parameters, *found);
   std::optional<TimesJoin> join;
   if (own) {
@@ -310,8 +335,12 @@ Result<void> Compression::average(Communicator& communicator,
     if (!joined) return tl::unexpected(joined.error());
     agreed = *joined;
   }
-  // A user's compressor may throw here, so this comes before anything changes.
+  // A user's compressor may throw in the next lines, so they come before anything changes.
   for (Parameter* const each : *found) each->memory->see(*each->active);
+  const base::Instant seen = io::monotonic_now();
+  std::optional<float> kept;
+  if (own && own->steerer.wants_kept()) kept = inside_->kept_share(*found);
+  const base::Duration measuring = io::monotonic_now() - seen;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Parameter& parameter = *(*found)[i];
     parameter.active->write_mean(parameters[i].gradient);
@@ -327,8 +356,9 @@ Result<void> Compression::average(Communicator& communicator,
   if (own) {
     const base::Duration whole = io::monotonic_now() - started;
     own->learn(agreed, {.collectives = seconds_of(exchange.time().ns),
-                        .codec = seconds_of((whole - exchange.time()).ns),
-                        .hidden = seconds_of(options.hidden.count())});
+                        .codec = seconds_of((whole - exchange.time() - measuring).ns),
+                        .hidden = seconds_of(options.hidden.count()),
+                        .kept = kept.value_or(compress::CallTimes::kKeptUnknown)});
   }
   return {};
 }

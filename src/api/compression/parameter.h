@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <infold/compressor.h>
@@ -24,10 +26,19 @@ struct Parameter {
   std::size_t rung = 0;  // the compressor's setting, which steering changes
   std::unique_ptr<compress::Compressor> plain = nullptr;  // made by the first plain call
   compress::Compressor* active = nullptr;                 // the one that the present call uses
+  std::span<const float> input = {};                      // what that one got in this call
   std::vector<float> steps = {0, 0};                      // two digits, the lower first
 
   std::uint64_t step() const {
     return static_cast<std::uint64_t>(steps[0]) + static_cast<std::uint64_t>(steps[1]) * kStepDigit;
+  }
+  // The new compressor goes on with what the old one kept.
+  void replace_compressor(std::unique_ptr<compress::Compressor> made, std::size_t its_rung) {
+    std::vector<compress::Kept> before = compressor->kept();
+    const std::vector<compress::Kept> now = made->kept();
+    for (std::size_t i = 0; i < now.size(); ++i) *now[i].values = *before[i].values;
+    compressor = std::move(made);
+    rung = its_rung;
   }
   void commit() {
     active->commit();

@@ -15,7 +15,7 @@ namespace {
 
 // The state ends with this rank's times. A call always takes time, so zero for the collectives
 // means no times.
-constexpr std::size_t kTimes = 3;
+constexpr std::size_t kTimes = 4;
 
 std::string name_of(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
 
@@ -30,7 +30,8 @@ std::optional<std::uint64_t> hash_of(const std::string& name) {
 std::vector<float> numbers_of(const SteeredList& own) {
   std::vector<float> numbers = own.steerer.state();
   const compress::CallTimes last = own.last.value_or(compress::CallTimes{});
-  for (const float each : {last.collectives, last.codec, last.hidden}) numbers.push_back(each);
+  for (const float each : {last.collectives, last.codec, last.hidden, last.kept})
+    numbers.push_back(each);
   return numbers;
 }
 
@@ -40,7 +41,8 @@ bool take_numbers(SteeredList& own, std::span<const float> numbers) {
   const auto is_time = [](float value) { return value >= 0 && value <= compress::kCallSecondsMax; };
   if (!std::all_of(times.begin(), times.end(), is_time)) return false;
   if (!own.steerer.load(numbers.first(numbers.size() - kTimes))) return false;
-  own.last = compress::CallTimes{times[0], times[1], times[2]};
+  own.last = compress::CallTimes{
+      .collectives = times[0], .codec = times[1], .hidden = times[2], .kept = times[3]};
   if (times[0] == 0) own.last.reset();
   return true;
 }
@@ -99,7 +101,8 @@ std::vector<SteeredCall> SteeredLists::calls() const {
     calls.push_back({.first_parameter = own.first_parameter,
                      .parameters = own.parameters,
                      .is_compressed = !setting.is_plain,
-                     .value = steering_.value(setting.rung)});
+                     .value = steering_.value(setting.rung),
+                     .kept = own.steerer.kept().value_or(0)});
   }
   return calls;
 }

@@ -4,6 +4,7 @@
 // remember, at the end of a call that succeeded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -23,9 +24,18 @@ struct SteeredList {
   compress::Steerer steerer;
   // This rank's times of the last call. The next call sends them to the other ranks.
   std::optional<compress::CallTimes> last = {};
+  std::optional<base::Instant> started = {};  // when the present call began
   std::string first_parameter = {};
   std::size_t parameters = 0;
 
+  // Call it when a call begins, also one that repeats a failed call.
+  void note_start(base::Instant now) {
+    if (last && started) {
+      const float seconds = static_cast<float>((now - *started).ns) / 1e9F;
+      last->period = std::min(seconds, compress::kCallSecondsMax);
+    }
+    started = now;
+  }
   void learn(const std::optional<compress::CallTimes>& agreed, const compress::CallTimes& own) {
     steerer.learn(agreed);
     last = own;

@@ -278,7 +278,7 @@ TEST(CompressionSteering, RefusesAWrongState) {
   other.steering->finest = 0.3;
   EXPECT_THAT(
       create(other).load(state, 0, kWorld).error().message,
-      HasSubstr("steering ratio 0.001 to 0.2, may skip, tolerance 0.1, this compression is"));
+      HasSubstr("steering ratio 0.001 to 0.2, may skip, tolerance 0.05, this compression is"));
 }
 
 TEST(CompressionSteering, RefusesWrongOptions) {

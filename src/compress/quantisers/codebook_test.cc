@@ -28,6 +28,7 @@ std::vector<Case> cases() {
                            {"table8", {{"bucket", 100}}}};
   for (const double bits : {2, 3, 5, 8}) {
     all.push_back({"qsgd", {{"bucket", 100}, {"bits", bits}}});
+    all.push_back({"qsgd", {{"bucket", 100}, {"levels", 5 * bits}}});
     all.push_back({"minmax", {{"bucket", 100}, {"bits", bits - 1}}, true});
     all.push_back({"minmax", {{"bucket", 100}, {"bits", bits}, {"random", 0}}, true});
   }

@@ -17,6 +17,8 @@ namespace infold::compress {
 namespace {
 
 std::uint32_t levels_of(const Settings& settings) {
+  const auto levels = static_cast<std::uint32_t>(settings["levels"]);
+  if (levels > 0) return levels;
   return (std::uint32_t{1} << (static_cast<std::uint32_t>(settings["bits"]) - 1)) - 1;
 }
 
@@ -77,6 +79,12 @@ Method qsgd_method() {
                         .is_whole = true,
                         .meaning = "bits of sign and level; s is 2^(bits - 1) - 1 levels, and 2 "
                                    "bits travel as 1.6"},
+                       {.name = "levels",
+                        .usual = 0,
+                        .least = 0,
+                        .most = 127,
+                        .is_whole = true,
+                        .meaning = "s itself, in place of bits; 0: bits decide"},
                        bucket_setting(512)},
           .formula_bits = [](const Shape& shape, const Settings& settings,
                              std::uint32_t) { return codebook_bits(options_of(shape, settings)); },

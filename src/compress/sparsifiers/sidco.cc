@@ -14,6 +14,11 @@
 //
 // If the result misses k = max(1, floor(ratio x n)) by more than 20 %, an exact selection by a
 // histogram of magnitudes replaces it. Zeros are never sent.
+//
+// The number of stages follows the tensor. If the law's thresholds kept fewer than 0.8 k or more
+// than 1.2 k elements in the average of five steps, the number changes by one: at first up if they
+// were too few and down if they were too many, and then in the other direction whenever the average
+// has become worse. The paper has one number for all tensors, and here each tensor has its own.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,6 +38,9 @@ enum class Law : std::uint8_t { exponential, gamma_then_pareto, pareto };
 constexpr double kFirstPart = 0.25;
 constexpr double kKeptOfSample = 4096;
 constexpr std::uint64_t kRun = 16;  // floats in a cache line
+constexpr int kStagesMax = 10;
+constexpr int kStepsOfAverage = 5;
+constexpr double kCountedMost = 4;  // a single step counts as at most this multiple of k
 
 struct Options {
   double ratio = 0;
@@ -42,9 +50,26 @@ struct Options {
 
 class Sidco final : public SelectingCompressor {
  public:
-  Sidco(const Options& options, Travel travel) : SelectingCompressor(travel), options_(options) {}
+  Sidco(const Options& options, Travel travel)
+      : SelectingCompressor(travel),
+        options_(options),
+        kept_{static_cast<float>(options.stages), 0, 0, 0, 0} {}
 
   bool fell_back() const override { return fell_back_; }
+  void commit() override {
+    kept_[kSum] += kept_of_wanted_;
+    kept_[kSteps] += 1;
+    if (kept_[kSteps] < kStepsOfAverage) return;
+    const float average = kept_[kSum] / kept_[kSteps];
+    kept_[kSum] = kept_[kSteps] = 0;
+    const float miss = std::abs(average - 1);
+    if (is_few(average) || is_many(average)) {
+      adapt(miss, is_few(average));
+    } else {
+      kept_[kMiss] = 0;
+    }
+  }
+  std::vector<Kept> kept() override { return {{"stages", &kept_}}; }
 
  private:
   void choose(std::span<const float> tensor, const Turn& turn,
@@ -52,15 +77,38 @@ class Sidco final : public SelectingCompressor {
     const std::size_t wanted = kept_elements(options_.ratio, tensor.size());
     const std::optional<float> limit = estimate(seen_of(tensor, turn), wanted, tensor.size());
     if (limit) append_kept(tensor, above(*limit), Side::both, indices);
-    fell_back_ = !limit || !is_near(indices.size(), wanted);
+    const double of_wanted =
+        static_cast<double>(indices.size()) / static_cast<double>(std::max<std::size_t>(wanted, 1));
+    kept_of_wanted_ = static_cast<float>(std::min(of_wanted, kCountedMost));
+    fell_back_ = !limit || is_few(kept_of_wanted_) || is_many(kept_of_wanted_);
     if (!fell_back_) return;
     indices.clear();
     append_kept(tensor, find_cut_above_zero(tensor, wanted), Side::both, indices);
   }
 
-  // Whether `count` is within 20 % of `wanted`.
-  static bool is_near(std::size_t count, std::size_t wanted) {
-    return 5 * count >= 4 * wanted && 5 * count <= 6 * wanted;
+  static bool is_few(float of_wanted) { return of_wanted < 0.8F; }
+  static bool is_many(float of_wanted) { return of_wanted > 1.2F; }
+
+  void adapt(float miss, bool is_few) {
+    if (kept_[kMiss] == 0) {
+      kept_[kUp] = is_few ? 1 : 0;
+    } else if (miss > kept_[kMiss]) {
+      kept_[kUp] = kept_[kUp] == 0 ? 1 : 0;
+    }
+    kept_[kMiss] = miss;
+    if (stages() == 1) kept_[kUp] = 1;
+    if (stages() >= stages_most()) kept_[kUp] = 0;
+    const int next = stages() + (kept_[kUp] == 0 ? -1 : 1);
+    kept_[kStages] = static_cast<float>(std::clamp(next, 1, stages_most()));
+  }
+
+  // A loaded state may contain any number.
+  int stages() const {
+    return kept_[kStages] >= 1 ? static_cast<int>(std::min<float>(kept_[kStages], kStagesMax)) : 1;
+  }
+  // With more stages, each one would keep more than half of the elements.
+  int stages_most() const {
+    return std::clamp(static_cast<int>(std::ceil(-std::log2(options_.ratio))), 1, kStagesMax);
   }
   static Cut above(float limit) { return {.key = key_of(limit), .ties = 0}; }
 
@@ -87,19 +135,19 @@ class Sidco final : public SelectingCompressor {
     const double wanted_of_seen =
         static_cast<double>(wanted) * static_cast<double>(seen.size()) / static_cast<double>(size);
     float limit = 0;
-    for (int stage = 0; stage < options_.stages; ++stage) {
+    const int stages = this->stages();
+    for (int stage = 0; stage < stages; ++stage) {
       const std::span<const float> values = stage == 0 ? seen : exceedances_;
       const Moments moments = moments_of(values, limit);
       if (moments.count == 0) return std::nullopt;
       const double part = wanted_of_seen / static_cast<double>(moments.count);
       if (part >= 1 && stage > 0) return limit;
       const double next =
-          part < 1 ? double{limit} +
-                         rise(values, moments, aim(part, options_.stages - stage, stage), stage)
+          part < 1 ? double{limit} + rise(values, moments, aim(part, stages - stage, stage), stage)
                    : 0;
       if (!(next <= double{std::numeric_limits<float>::max()})) return std::nullopt;
       limit = static_cast<float>(next);
-      if (stage + 1 == options_.stages) break;
+      if (stage + 1 == stages) break;
       if (stage == 0) {
         take(seen, limit);
       } else {
@@ -141,8 +189,14 @@ class Sidco final : public SelectingCompressor {
     return pareto_limit(moments, part);
   }
 
+  enum : std::size_t { kStages, kSum, kSteps, kUp, kMiss };
+
   const Options options_;
   bool fell_back_ = false;
+  float kept_of_wanted_ = 0;  // by the law's threshold, in the present step
+  // The number of stages, the sum of kept_of_wanted_ over how many steps, the direction of the next
+  // change, and how far the last average was from 1; 0 if it was near.
+  std::vector<float> kept_;
   std::vector<float> sample_;
   std::vector<float> exceedances_;
   std::vector<std::uint32_t> places_;  // where the exceedances lie among the seen elements
@@ -161,7 +215,7 @@ std::vector<Setting> settings() {
            .least = 1,
            .most = 4,
            .is_whole = true,
-           .meaning = "how often the law is fitted"},
+           .meaning = "how often the law is fitted at first"},
           travel_setting()};
 }
 
@@ -179,7 +233,8 @@ Method sidco_method() {
                         .stages = static_cast<int>(settings["stages"])},
                 travel_of(settings));
           },
-          .check = check_selection};
+          .check = check_selection,
+          .kept_fits_all_settings = true};
 }
 
 }  // namespace infold::compress

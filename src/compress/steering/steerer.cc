@@ -22,8 +22,15 @@ constexpr double kRateClear = 0.25;
 constexpr double kRateUnclear = 0.02;
 // If a move's time differs from the prediction by this factor, the move may be taken back at once.
 constexpr double kMissed = 1.25;
+constexpr float kNotMeasured = -1;
+constexpr double kNewShare = 0.25;  // the weight of a new measurement of a rung
+// How much of an old measurement of another rung gives way, each time, to what a new one predicts.
+// Trainings change, and a wrong number would otherwise stay.
+constexpr double kFade = 0.125;
 constexpr int kUp = 1;
 constexpr int kDown = 2;
+
+bool is_kept(float share) { return share >= 0 && share <= 1; }
 
 double bounded(double seconds) {
   return std::clamp(seconds, double{kCallSecondsMin}, double{kCallSecondsMax});
@@ -36,13 +43,24 @@ Steerer::Steerer(Options options)
       home_(static_cast<int>(options_.start)),
       former_(home_),
       now_(home_),
-      here_rung_(home_) {
+      here_rung_(home_),
+      kept_(options_.sizes.size(), kNotMeasured) {
   CHECK_THAT(options_.start, <, options_.sizes.size());
 }
 
 Steerer::Setting Steerer::of(int place) const {
   if (place == plain()) return {static_cast<std::size_t>(here_rung_), true};
   return {static_cast<std::size_t>(place), false};
+}
+
+bool Steerer::wants_kept() const {
+  if (now_ == plain()) return false;
+  return now_ != here_rung_ || here_.count() <= kFitCalls || since_kept_ >= kKeptEvery;
+}
+
+std::optional<double> Steerer::kept() const {
+  const float share = kept_[static_cast<std::size_t>(here_rung_)];
+  return share < 0 ? std::nullopt : std::optional(double{share});
 }
 
 void Steerer::learn(const std::optional<CallTimes>& times) {
@@ -52,12 +70,18 @@ void Steerer::learn(const std::optional<CallTimes>& times) {
     observe(former_, *times);
   }
   former_ = now_;
+  since_kept_ = wants_kept() ? 0 : std::min(since_kept_ + 1, kKeptEvery);
   now_ = decide();
 }
 
 void Steerer::observe(int place, const CallTimes& times) {
   hidden_.add(double{times.hidden});
+  const double own = double{times.collectives} + double{times.codec};
+  if (times.period > 0) {
+    rest_.add(std::max(double{times.period} - std::max(own, double{times.hidden}), 0.0));
+  }
   if (place != plain()) {
+    if (is_kept(times.kept)) observe_kept(place, double{times.kept});
     codec_.add(double{times.codec});
     observe_rung(place, double{times.collectives});
     return;
@@ -90,6 +114,17 @@ void Steerer::observe_rung(int rung, double seconds) {
   const double guess{guess_};
   const bool is_missed = here_.level() > kMissed * guess || here_.level() * kMissed < guess;
   if (here_.count() == 2 && guess > 0 && is_missed && look_left_ == 0) hold_ = 0;
+}
+
+void Steerer::observe_kept(int rung, double share) {
+  float& kept = kept_[static_cast<std::size_t>(rung)];
+  if (kept < 0) kept = static_cast<float>(share);
+  kept += static_cast<float>(kNewShare * (share - double{kept}));
+  for (int other = 0; other < rungs(); ++other) {
+    float& old = kept_[static_cast<std::size_t>(other)];
+    if (other == rung || old < 0) continue;
+    old += static_cast<float>(kFade * (share_along(rung, other) - double{old}));
+  }
 }
 
 // Fits a line through two rungs. Noise may make the line fall or begin below zero.
@@ -186,8 +221,8 @@ bool Steerer::look() {
   std::optional<int> place = home_ == plain() ? here_rung_ : other_rung();
   if (home_ != plain() && options_.may_skip && (looks_ == 0 || !place)) place = plain();
   if (!place) return false;
-  const double more = kLookCalls * (cost(*place) - cost(home_));
-  if (more > kLookShare * every * cost(home_)) return false;
+  const double more = kLookCalls * (step_time(*place) - step_time(home_));
+  if (more > kLookShare * every * step_time(home_)) return false;
   look_at(*place, kLookCalls);
   return true;
 }
@@ -244,6 +279,36 @@ double Steerer::cost(int place) const {
   return std::max(own, hidden_.level());
 }
 
+// Predicts the share of a rung from that of a measured one, on the curve s (1 + b) / (s + b), where
+// s is a rung's part of a plain call's bytes, and b depends on the tensors. This is about what
+// choosing the largest elements keeps when a residual adds up the others.
+double Steerer::share_along(int measured, int rung) const {
+  const double share{kept_[static_cast<std::size_t>(measured)]};
+  const double there = size_of(measured) / options_.plain_size;
+  const double here = size_of(rung) / options_.plain_size;
+  if (measured == rung) return share;
+  if (here >= 1) return 1;
+  if (there >= 1 || share <= there) return here;
+  const double bend = there * (1 - share) / (share - there);
+  return here * (1 + bend) / (here + bend);
+}
+
+// A rung that was not measured takes its share from the nearest one that was.
+double Steerer::kept_share(int place) const {
+  if (place == plain()) return 1;
+  int nearest = -1;
+  for (int rung = 0; rung < rungs(); ++rung) {
+    if (kept_[static_cast<std::size_t>(rung)] < 0) continue;
+    if (nearest < 0 || std::abs(rung - place) < std::abs(nearest - place)) nearest = rung;
+  }
+  return nearest < 0 ? 1 : share_along(nearest, place);
+}
+
+// The progress of a step for each second.
+double Steerer::worth(int place) const {
+  return std::sqrt(kept_share(place)) / std::max(step_time(place), double{kCallSecondsMin});
+}
+
 bool Steerer::is_open(int place) const {
   if (place == plain()) return options_.may_skip && plain_.level() > 0;
   return place <= here_rung_ || size_of(place) <= kRiseMax * size_of(here_rung_);
@@ -251,30 +316,32 @@ bool Steerer::is_open(int place) const {
 
 int Steerer::choose() const {
   if (here_.level() <= 0) return home_;  // nothing is known yet
-  double least = cost(home_);
+  double most = worth(home_);
   for (int place = 0; place <= plain(); ++place) {
-    if (is_open(place)) least = std::min(least, cost(place));
+    if (is_open(place)) most = std::max(most, worth(place));
   }
-  const bool may_stay = cost(home_) <= least * (1 + options_.tolerance);
-  const double limit = least * (1 + kWithin * options_.tolerance);
+  const bool may_stay = worth(home_) * (1 + options_.tolerance) >= most;
+  const double limit = most / (1 + kWithin * options_.tolerance);
   for (int place = plain(); place >= 0; --place) {
     if (place == home_ && may_stay) return home_;
-    if (is_open(place) && cost(place) <= limit) return place;
+    if (is_open(place) && worth(place) >= limit) return place;
   }
   return home_;
 }
 
 template <typename Visitor>
 void Steerer::visit(const Visitor& visitor) {
-  for (int* const each :
-       {&home_, &former_, &now_, &look_, &look_left_, &stage_, &learned_, &hold_, &patience_,
-        &direction_, &look_every_, &since_look_, &looks_, &here_rung_, &there_rung_}) {
+  for (int* const each : {&home_, &former_, &now_, &look_, &look_left_, &stage_, &learned_, &hold_,
+                          &patience_, &direction_, &look_every_, &since_look_, &looks_, &here_rung_,
+                          &there_rung_, &since_kept_}) {
     visitor(*each);
   }
   for (float* const each : {&latency_, &guess_, &here_at_plain_, &plain_at_here_}) visitor(*each);
-  for (Smoothed* const each : {&here_, &there_, &plain_, &codec_, &plain_codec_, &hidden_}) {
+  for (Smoothed* const each :
+       {&here_, &there_, &plain_, &codec_, &plain_codec_, &hidden_, &rest_}) {
     each->visit(visitor);
   }
+  for (float& each : kept_) visitor(each);
 }
 
 std::vector<float> Steerer::state() const {
@@ -306,15 +373,18 @@ bool Steerer::is_sound() const {
   for (const int place : {home_, former_, now_, look_}) {
     if (!is_in(place, 0, last)) return false;
   }
-  for (const Smoothed& each : {here_, there_, plain_, codec_, plain_codec_, hidden_}) {
+  for (const Smoothed& each : {here_, there_, plain_, codec_, plain_codec_, hidden_, rest_}) {
     if (!is_in(each.count(), 0, Smoothed::kWindow) || each.level() < 0) return false;
   }
+  const auto is_share = [](float share) { return share == kNotMeasured || is_kept(share); };
+  if (!std::all_of(kept_.begin(), kept_.end(), is_share)) return false;
   return is_in(look_left_, 0, kLookCalls) && is_in(stage_, 0, 2) && is_in(learned_, 0, 2) &&
          is_in(hold_, 0, kPatienceMax) && is_in(patience_, kPatienceMin, kPatienceMax) &&
          is_in(direction_, 0, kDown) && is_in(look_every_, kLookEveryMin, kLookEveryMax) &&
-         is_in(since_look_, 0, kLookEveryMax) && is_in(looks_, 0, 1) &&
-         is_in(here_rung_, 0, rungs() - 1) && is_in(there_rung_, -1, rungs() - 1) &&
-         latency_ >= 0 && guess_ >= 0 && here_at_plain_ >= 0 && plain_at_here_ >= 0;
+         is_in(since_look_, 0, kLookEveryMax) && is_in(since_kept_, 0, kKeptEvery) &&
+         is_in(looks_, 0, 1) && is_in(here_rung_, 0, rungs() - 1) &&
+         is_in(there_rung_, -1, rungs() - 1) && latency_ >= 0 && guess_ >= 0 &&
+         here_at_plain_ >= 0 && plain_at_here_ >= 0;
 }
 
 }  // namespace infold::compress

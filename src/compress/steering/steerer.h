@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decides how the calls of one list of parameters travel: at which rung of a setting, or plain.
-// Rungs are values of the setting, beginning with the fewest bytes. The steerer takes the finest
-// way whose time is within a tolerance of the fastest way's time. Time that the caller's work hides
-// counts as free.
+// Rungs are values of the setting, beginning with the fewest bytes. The steerer takes the way with
+// the most progress for each second of the step, or a finer way within a tolerance of it. Time that
+// the caller's work hides counts as free, so the finest hidden rung is the least that it takes.
+//
+// The progress of a step is the root of the share of the tensors' energy that the codes keep
+// (docs/design/code/038-steering.md). The share of a rung that was not measured follows from that
+// of the nearest one that was.
 //
 //   setting() -> the call is made -> learn(times of the call before, as all ranks have agreed)
 //
@@ -39,9 +43,10 @@ class Steerer {
   struct Options {
     // The bytes of each rung, in any unit and never falling. There must be at least one rung.
     std::vector<double> sizes;
+    double plain_size = 1;  // the bytes of a plain call in the same unit
     std::size_t start = 0;  // the first rung
     bool may_skip = false;
-    double tolerance = 0.1;
+    double tolerance = 0.05;
   };
   struct Setting {
     std::size_t rung = 0;  // the rung of compressed calls
@@ -56,8 +61,8 @@ class Steerer {
   // Calls between looks. The number doubles as long as nothing changes.
   static constexpr int kLookEveryMin = 32;
   static constexpr int kLookEveryMax = 4096;
-  // A look may cost this share of the time until the next look. A way that takes more than 65 times
-  // as long is therefore not looked at until the network changes.
+  // A look may cost this share of the steps' time until the next look. A way whose step takes more
+  // than 65 times as long is therefore not looked at until the network changes.
   static constexpr double kLookShare = 1.0 / 32;
   // Two calls, so that a single slow one does not decide.
   static constexpr int kLookCalls = 2;
@@ -67,11 +72,17 @@ class Steerer {
   // are needed.
   static constexpr int kPatienceMin = 2;
   static constexpr int kPatienceMax = 64;
+  // Calls from one measurement of the kept share to the next, once a rung is no longer new.
+  static constexpr int kKeptEvery = 8;
 
   explicit Steerer(Options options);
 
   // The setting of the next call.
   Setting setting() const { return of(now_); }
+  // Whether the call with setting() should measure what it keeps.
+  bool wants_kept() const;
+  // The share that the rung in force keeps, as last measured. Absent: not measured.
+  std::optional<double> kept() const;
   // Call it when the call with setting() has succeeded. Unknown times are ignored.
   void learn(const std::optional<CallTimes>& times);
 
@@ -89,6 +100,7 @@ class Steerer {
 
   void observe(int place, const CallTimes& times);
   void observe_rung(int rung, double seconds);
+  void observe_kept(int rung, double share);
   void fit();
   void note_jump();
 
@@ -102,6 +114,10 @@ class Steerer {
   double network_time(int rung) const;
   double plain_time() const;
   double cost(int place) const;
+  double step_time(int place) const { return rest_.level() + cost(place); }
+  double share_along(int measured, int rung) const;
+  double kept_share(int place) const;
+  double worth(int place) const;
   bool is_open(int place) const;
   int choose() const;
 
@@ -141,6 +157,9 @@ class Steerer {
   Smoothed codec_;
   Smoothed plain_codec_;
   Smoothed hidden_;
+  Smoothed rest_;            // the time of a step without the cost of the call
+  std::vector<float> kept_;  // of each rung; -1: not measured
+  int since_kept_ = 0;       // calls since the last measurement
 };
 
 }  // namespace infold::compress

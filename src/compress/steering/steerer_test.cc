@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tests the steerer on links in virtual time: how close it comes to the best fixed rung, what noise
-// and hostile ranks can do, and that a saved steerer continues in the same way.
+// Tests the steerer on links in virtual time: how close its progress comes to that of the best
+// fixed rung, what noise and hostile ranks can do, and that a saved steerer continues in the same
+// way.
 #include "compress/steering/steerer.h"
 
 #include <array>
@@ -15,14 +16,16 @@
 namespace infold::compress {
 namespace {
 
-using Setting = Steerer::Setting;
+using Way = Steerer::Setting;
 
 // A link that carries one bucket of 25 MB, of which rungs send 0.1 to 10 %.
 struct Link {
   double megabits = 100;
   double latency = 0.002;
   double codec = 0.02;
-  double hidden = 0;  // how much the caller's work hides
+  double hidden = 0;   // how much the caller's work hides
+  double rest = 0.03;  // the time of a step without this call
+  double bend = 0.05;  // of the curve of kept shares; more: fewer elements have most of the energy
 };
 
 constexpr double kBytes = 25e6;
@@ -33,25 +36,40 @@ Steerer::Options usual_options() {
   for (std::size_t i = 0; i < kRungs; ++i) {
     sizes.push_back(kBytes * 0.001 * std::pow(100.0, static_cast<double>(i) / (kRungs - 1)));
   }
-  return {.sizes = sizes, .start = 8};
+  return {.sizes = sizes, .plain_size = kBytes, .start = 8};
 }
 
-CallTimes times_of(const Link& link, const Setting& setting) {
+double kept_share(const Link& link, const Way& setting) {
+  if (setting.is_plain) return 1;
+  const double part = usual_options().sizes[setting.rung] / kBytes;
+  return part * (1 + link.bend) / (part + link.bend);
+}
+
+CallTimes times_of(const Link& link, const Way& setting) {
   const double bytes = setting.is_plain ? kBytes : usual_options().sizes[setting.rung];
-  return {static_cast<float>(link.latency + bytes * 8 / (link.megabits * 1e6)),
-          static_cast<float>(setting.is_plain ? 0.001 : link.codec),
-          static_cast<float>(link.hidden)};
+  const double collectives = link.latency + bytes * 8 / (link.megabits * 1e6);
+  const double codec = setting.is_plain ? 0.001 : link.codec;
+  const double period = link.rest + std::max(collectives + codec, link.hidden);
+  return {.collectives = static_cast<float>(collectives),
+          .codec = static_cast<float>(codec),
+          .hidden = static_cast<float>(link.hidden),
+          .period = static_cast<float>(period),
+          .kept = static_cast<float>(kept_share(link, setting))};
 }
 
-double step_time(const Link& link, const Setting& setting) {
-  const CallTimes times = times_of(link, setting);
-  return std::max(link.hidden, double{times.collectives} + double{times.codec});
+double step_time(const Link& link, const Way& setting) {
+  return double{times_of(link, setting).period};
 }
 
-double best_time(const Link& link, bool may_skip) {
-  double best = may_skip ? step_time(link, {0, true}) : 1e9;
+double progress(const Link& link, const Way& setting) {
+  return std::sqrt(kept_share(link, setting));
+}
+
+// The progress in a second with the best fixed way.
+double best_progress(const Link& link, bool may_skip) {
+  double best = may_skip ? 1 / step_time(link, {0, true}) : 0;
   for (std::size_t rung = 0; rung < kRungs; ++rung) {
-    best = std::min(best, step_time(link, {rung, false}));
+    best = std::max(best, progress(link, {rung, false}) / step_time(link, {rung, false}));
   }
   return best;
 }
@@ -64,18 +82,23 @@ class Training {
 
   explicit Training(Steerer steerer) : steerer_(std::move(steerer)) {}
 
-  // Returns the time of all steps, divided by the time of the best fixed way.
+  // Returns the time of all steps, divided by the time in which the best fixed way makes the same
+  // progress.
   double steps(const Link& link, int count, bool may_skip = false, const Noise& noise = {}) {
-    double whole = 0;
+    double seconds = 0;
+    double made = 0;
     for (int i = 0; i < count; ++i) {
-      const Setting setting = steerer_.setting();
+      const Way setting = steerer_.setting();
       settings.push_back(setting);
+      const bool is_measured = steerer_.wants_kept();
       steerer_.learn(last_);
       last_ = times_of(link, setting);
-      whole += step_time(link, setting);
+      if (!is_measured) last_->kept = CallTimes::kKeptUnknown;
+      seconds += step_time(link, setting);
+      made += progress(link, setting);
       if (noise) noise(*last_);
     }
-    return whole / (count * best_time(link, may_skip));
+    return seconds * best_progress(link, may_skip) / made;
   }
   // Counts how often the setting changed during the last calls.
   int changes(std::size_t calls) const {
@@ -96,7 +119,7 @@ class Training {
   }
   Steerer& steerer() { return steerer_; }
 
-  std::vector<Setting> settings;
+  std::vector<Way> settings;
 
  private:
   Steerer steerer_;
@@ -121,20 +144,47 @@ TEST(Steerer, FollowsALinkFrom100To20To100Megabits) {
   }
 }
 
-// The steerer sends as many bytes as the caller's work hides, which are fewer on a slower link.
+// The steerer sends as many bytes as the caller's work hides, which are fewer on a slower link. In
+// these steps more bytes would take more time than they are worth.
 TEST(Steerer, TakesTheFinestRungThatIsHidden) {
   Training training{Steerer(usual_options())};
-  const Link fast{.megabits = 100, .hidden = 0.2};
+  const Link fast{.megabits = 100, .hidden = 0.2, .rest = 0};
   training.steps(fast, 100);
   const std::size_t fine = training.usual_rung(50);
   EXPECT_LE(step_time(fast, {fine, false}), 0.2 * 1.1);
-  EXPECT_GT(step_time(fast, {fine + 1, false}), 0.2 * 1.06);
-  const Link slow{.megabits = 20, .hidden = 0.2};
+  EXPECT_GT(step_time(fast, {fine + 1, false}), 0.2 * 1.03);
+  const Link slow{.megabits = 20, .hidden = 0.2, .rest = 0};
   training.steps(slow, 100);
   const std::size_t coarse = training.usual_rung(50);
   EXPECT_LT(coarse, fine);
   EXPECT_LE(step_time(slow, {coarse, false}), 0.2 * 1.1);
-  EXPECT_GT(step_time(slow, {coarse + 1, false}), 0.2 * 1.06);
+  EXPECT_GT(step_time(slow, {coarse + 1, false}), 0.2 * 1.03);
+}
+
+// The longer the rest of a step takes, the less a finer rung adds to it.
+TEST(Steerer, TheRestOfTheStepCounts) {
+  std::size_t before = 0;
+  for (const double rest : {0.0, 0.3, 3.0}) {
+    Training training{Steerer(usual_options())};
+    training.steps({.rest = rest}, 200);
+    const std::size_t rung = training.usual_rung(50);
+    EXPECT_GT(rung, before) << rest;
+    before = rung;
+  }
+  EXPECT_EQ(before, kRungs - 1);
+}
+
+// The more of the energy is in few elements, the fewer bytes are worth their time.
+TEST(Steerer, WhatIsKeptDecides) {
+  std::size_t before = 0;
+  for (const double bend : {0.001, 0.01, 1.0}) {
+    Training training{Steerer(usual_options())};
+    training.steps({.bend = bend}, 100);
+    EXPECT_LE(training.steps({.bend = bend}, 200), 1.15);
+    const std::size_t rung = training.usual_rung(50);
+    EXPECT_GT(rung, before) << bend;
+    before = rung;
+  }
 }
 
 // If the time is nearly all latency, there is no reason to send fewer bytes.
@@ -151,8 +201,10 @@ TEST(Steerer, NoiseAndOutliersMoveLittle) {
   for (std::uint64_t seed = 0; seed < kRepetitions; ++seed) {
     base::Prng prng(seed);
     const auto noise = [&prng](CallTimes& times) {
+      const float before = times.collectives;
       times.collectives *= static_cast<float>(std::exp(0.15 * draw_normal(prng)));
       if (prng.uniform() < 0.05) times.collectives += 0.5F;
+      times.period += times.collectives - before;
     };
     Training training{Steerer(usual_options())};
     for (const double megabits : {100.0, 20.0, 100.0}) {
@@ -233,14 +285,31 @@ TEST(Steerer, MaySkipWithoutASetting) {
 TEST(CallTimes, WhatIsNoTimeIsUnknown) {
   const float nan = std::nanf("");
   const float infinity = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(from_maxima(to_maxima(CallTimes{2, 1, 3})), (CallTimes{2, 1, 3}));
-  EXPECT_EQ(from_maxima(TimesMaxima{-0.0F, 0, 0}), (CallTimes{kCallSecondsMin, 0, 0}));
+  const CallTimes times{.collectives = 2, .codec = 1, .hidden = 3, .period = 4, .kept = 0.5F};
+  EXPECT_EQ(from_maxima(to_maxima(times)), times);
+  const CallTimes least{.collectives = kCallSecondsMin, .kept = 0};
+  EXPECT_EQ(from_maxima(TimesMaxima{}), least);
   EXPECT_FALSE(from_maxima(to_maxima(std::nullopt)));
   for (const float wrong : {nan, infinity, -infinity, 1e9F}) {
-    EXPECT_FALSE(from_maxima(TimesMaxima{wrong, 1, 1})) << wrong;
-    EXPECT_FALSE(from_maxima(TimesMaxima{-1, wrong, 1})) << wrong;
-    EXPECT_FALSE(from_maxima(TimesMaxima{-1, 1, wrong})) << wrong;
+    for (std::size_t i = 0; i < TimesMaxima{}.size(); ++i) {
+      TimesMaxima maxima = to_maxima(times);
+      maxima.at(i) = wrong;
+      EXPECT_FALSE(from_maxima(maxima)) << i << " " << wrong;
+    }
   }
+  for (const float wrong : {0.1F, -1.5F, -3.0F}) {
+    EXPECT_FALSE(from_maxima(TimesMaxima{-1, 1, 1, 1, wrong})) << wrong;
+  }
+}
+
+// A rank that did not measure does not hide what the others measured.
+TEST(CallTimes, TheLeastKnownShareCounts) {
+  TimesMaxima agreed = to_maxima(CallTimes{});
+  for (const float kept : {0.5F, 0.25F}) {
+    const TimesMaxima one = to_maxima(CallTimes{.kept = kept});
+    for (std::size_t i = 0; i < agreed.size(); ++i) agreed[i] = std::max(agreed[i], one[i]);
+  }
+  EXPECT_EQ(from_maxima(agreed).value().kept, 0.25F);
 }
 
 // A rank may claim any times. Settings must stay within their limits, and a saved steerer must load
@@ -256,9 +325,14 @@ TEST(Steerer, HostileTimesOnlyCostTime) {
     options.may_skip = seed % 2 == 0;
     Training training{Steerer(options)};
     training.steps({}, 300, options.may_skip, [&](CallTimes& times) {
-      times = {draw(), prng.uniform() < 0.5 ? 0 : draw(), prng.uniform() < 0.5 ? 0 : draw()};
+      const auto draw_or_zero = [&] { return prng.uniform() < 0.5 ? 0 : draw(); };
+      times = {.collectives = draw(),
+               .codec = draw_or_zero(),
+               .hidden = draw_or_zero(),
+               .period = draw_or_zero(),
+               .kept = static_cast<float>(prng.uniform())};
     });
-    for (const Setting& each : training.settings) EXPECT_LT(each.rung, kRungs);
+    for (const Way& each : training.settings) EXPECT_LT(each.rung, kRungs);
     Steerer again(options);
     EXPECT_TRUE(again.load(training.steerer().state()));
     if (options.may_skip) continue;

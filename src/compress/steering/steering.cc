@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kToleranceMin = 0.01;
 constexpr double kToleranceMax = 1;
+constexpr int kFloatBits = 32;
+const Shape kProbe{4096, {64, 64}};
 
 Error refusal(std::string detail) {
   return Error{Code::invalid_argument, "steering: " + std::move(detail), -1, ""};
@@ -43,9 +45,9 @@ std::vector<double> values_between(double cheapest, double finest, bool is_whole
   return values;
 }
 
-bool remembers(const CompressionChoice& choice) {
-  const Shape probe{4096, {64, 64}};
-  return !choice.method().make(probe, choice.settings())->kept().empty();
+bool forbids_changes(const CompressionChoice& choice) {
+  if (choice.method().kept_fits_all_settings) return false;
+  return !choice.method().make(kProbe, choice.settings())->kept().empty();
 }
 
 }  // namespace
@@ -97,6 +99,10 @@ std::optional<Error> Steering::find_values(const CompressionRequest& request) {
   const Method& method = *find_method(request.method);
   const auto setting = std::find_if(method.settings.begin(), method.settings.end(),
                                     [&](const Setting& each) { return each.name == name; });
+  if (setting != method.settings.end() && options_.cheapest == 0 && options_.finest == 0) {
+    auto problem = take_usual_limits(method, *setting, request);
+    if (problem) return problem;
+  }
   // The error of Settings::make() names the known settings.
   for (const double limit : {options_.cheapest, options_.finest}) {
     auto known = Settings::make(method.settings, {{name, limit}}, method.name);
@@ -126,13 +132,41 @@ std::optional<Error> Steering::find_values(const CompressionRequest& request) {
     changed.settings.emplace_back(name, value);
     auto choice = CompressionChoice::make(changed);
     if (!choice) return choice.error();
-    if (remembers(*choice)) {
+    if (forbids_changes(*choice)) {
       return refusal(
           fmt::format("{} carries numbers from step to step, which another {} would "
                       "not fit; it can only skip",
                       method.name, name));
     }
     choices_.push_back(*std::move(choice));
+  }
+  return std::nullopt;
+}
+
+// The cheapest value is the one that the method would have without steering, because people choose
+// it for its accuracy. The finest one sends at most what plain floats send.
+std::optional<Error> Steering::take_usual_limits(const Method& method, const Setting& setting,
+                                                 const CompressionRequest& request) {
+  double first = setting.usual;
+  for (const auto& [given, value] : request.settings) {
+    if (given == setting.name) first = value;
+  }
+  const auto bits_with = [&](double value) {
+    const auto settings = Settings::make(method.settings, {{setting.name, value}}, method.name);
+    return settings ? method.formula_bits(kProbe, *settings, 2) : 0;
+  };
+  const auto plain_bits = static_cast<double>(kFloatBits * kProbe.elements);
+  options_.cheapest = first;
+  if (method.formula_bits) {
+    const bool grows = bits_with(setting.most) > bits_with(setting.least);
+    std::vector<double> values =
+        values_between(first, grows ? setting.most : setting.least, setting.is_whole);
+    std::erase_if(values, [&](double value) { return !(bits_with(value) <= plain_bits); });
+    if (!values.empty()) options_.finest = values.back();
+  }
+  if (!(options_.finest != 0 && options_.finest != first)) {
+    return refusal(fmt::format("{} of {} has no usual limits; give cheapest and finest",
+                               setting.name, method.name));
   }
   return std::nullopt;
 }
@@ -158,6 +192,13 @@ double Steering::size(std::size_t rung, const Shape& shape, std::uint32_t world)
   return options_.cheapest < options_.finest ? elements * value : elements / value;
 }
 
+// What a plain call sends. Without a formula, the finest value counts as if it sent everything.
+double Steering::plain_size(const Shape& shape, std::uint32_t world) const {
+  if (choices_.front().method().formula_bits)
+    return kFloatBits * static_cast<double>(shape.elements);
+  return size(choices_.size() - 1, shape, world);
+}
+
 Steerer Steering::make_steerer(std::span<const Shape> shapes, std::uint32_t world) const {
   std::vector<double> sizes;
   for (std::size_t rung = 0; rung < choices_.size(); ++rung) {
@@ -167,7 +208,10 @@ Steerer Steering::make_steerer(std::span<const Shape> shapes, std::uint32_t worl
     const double least = sizes.empty() ? 1 : sizes.back();
     sizes.push_back(std::isfinite(all) ? std::max(all, least) : least);
   }
+  double plain = 0;
+  for (const Shape& shape : shapes) plain += plain_size(shape, world);
   return Steerer({.sizes = std::move(sizes),
+                  .plain_size = std::max(plain, 1.0),
                   .start = start_,
                   .may_skip = options_.may_skip,
                   .tolerance = options_.tolerance});

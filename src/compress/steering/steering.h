@@ -38,7 +38,10 @@ class Steering {
  private:
   std::optional<Error> find_values(const CompressionRequest& request);
   std::optional<Error> check_skip(const CompressionChoice& choice) const;
+  std::optional<Error> take_usual_limits(const Method& method, const Setting& setting,
+                                         const CompressionRequest& request);
   double size(std::size_t rung, const Shape& shape, std::uint32_t world) const;
+  double plain_size(const Shape& shape, std::uint32_t world) const;
 
   SteeringOptions options_;
   std::vector<double> values_ = {0};

@@ -29,7 +29,7 @@ TEST(Steering, GoesFromTheCheapestToTheFinest) {
   EXPECT_EQ(steering.value(1), 0.001359);
   EXPECT_EQ(steering.value(Steering::kRungsMax - 1), 0.1);
   EXPECT_EQ(steering.choice(1).text(), "topk ratio=0.001359 travel=0, memory residual decay=1");
-  EXPECT_EQ(steering.text(), "ratio 0.001 to 0.1, tolerance 0.1");
+  EXPECT_EQ(steering.text(), "ratio 0.001 to 0.1, tolerance 0.05");
 }
 
 TEST(Steering, BeginsAtTheMethodsSetting) {
@@ -39,6 +39,20 @@ TEST(Steering, BeginsAtTheMethodsSetting) {
   };
   EXPECT_EQ(first(kTopK), 0.008577);  // next to the usual 0.01
   EXPECT_EQ(first({"topk", {{"ratio", 0.1}}, "residual", {}}), 0.1);
+}
+
+TEST(Steering, LimitsMayBeLeftOut) {
+  const auto text = [](const char* setting, const CompressionRequest& request) {
+    return steer({.setting = setting}, request).text();
+  };
+  EXPECT_EQ(text("ratio", kTopK), "ratio 0.01 to 0.7356, tolerance 0.05");
+  EXPECT_EQ(text("ratio", {"topk", {{"ratio", 0.1}}, "residual", {}}),
+            "ratio 0.1 to 0.8577, tolerance 0.05");
+  EXPECT_EQ(text("bits", {"shared", {{"bits", 4}}, "none", {}}), "bits 4 to 15, tolerance 0.05");
+  EXPECT_EQ(refusal_of({.setting = "value"}, {"threshold", {}, "residual", {}}),
+            "steering: value of threshold has no usual limits; give cheapest and finest");
+  EXPECT_EQ(refusal_of({.setting = "ratio"}, {"topk", {{"ratio", 1}}, "residual", {}}),
+            "steering: ratio of topk has no usual limits; give cheapest and finest");
 }
 
 TEST(Steering, WholeSettingsStayWhole) {
@@ -61,7 +75,7 @@ TEST(Steering, MaySkipWithoutASetting) {
   const Steering steering = steer({.may_skip = true}, {"powersgd", {}, "residual", {}});
   EXPECT_EQ(steering.value(0), 0);
   EXPECT_EQ(steering.choice(0).text(), "powersgd rank=4, memory residual decay=1");
-  EXPECT_EQ(steering.text(), "may skip, tolerance 0.1");
+  EXPECT_EQ(steering.text(), "may skip, tolerance 0.05");
 }
 
 TEST(Steering, RefusesWhatHasNoMeaning) {

@@ -57,6 +57,7 @@ Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankList
   const std::uint64_t entry = ++last_entry_;
   std::shared_ptr<Job> job = find(hello.job);
   if (std::optional<Refusal> obstacle = find_obstacle(hello, job.get())) {
+    if (job && job->phase == Phase::gathering && !stopping_) job->turned_away = obstacle->message;
     report({JoinEvent::refused, hello.job, 0, hello.world, 0, static_cast<int>(hello.rank),
             hello.address, obstacle->message});
     agenda_.add(

@@ -44,6 +44,9 @@ struct JobRegistry::Job {
   AtPlane at_plane = AtPlane::no;
   bool holds_slots = false;
   bool is_dropped = false;
+  // Why the last rank that came too much could not enter while others waited. They are told if they
+  // wait in vain.
+  std::string turned_away;
 
   std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
   bool all_share_memory(core::RankRange range) const {

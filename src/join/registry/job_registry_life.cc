@@ -297,7 +297,7 @@ void JobRegistry::stop() {
       release_lingerers(job);
     } else if (job->phase != Phase::over) {
       const bool is_at_rank = plane_ == nullptr && job->phase == Phase::gathering;
-      refuse_all(job, is_at_rank ? too_few(job->name, job->ranks) : stopping());
+      refuse_all(job, is_at_rank ? too_few(job->name, job->ranks, job->turned_away) : stopping());
     }
   }
 }
@@ -315,7 +315,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
   Place& place = job->places[rank];
   set_deadline(place, base::Instant::never());
   if (job->phase == Phase::gathering) {
-    const Refusal refusal = too_few(job->name, job->ranks);
+    const Refusal refusal = too_few(job->name, job->ranks, job->turned_away);
     report(JoinEvent::refused, *job, static_cast<int>(rank), refusal.message);
     tell(place, [refusal](RankListener& listener) { listener.refused(refusal); });
     place.listener = nullptr;

@@ -58,6 +58,17 @@ TEST_F(Registry, ThePlaneHearsTheTransfersOfRank0WhereItAsks) {
   leave(usual);
 }
 
+// The rank that was here first may be the one that is wrong, so it hears why another could not
+// enter.
+TEST_F(Registry, ARankThatWaitsInVainHearsWhoWasTurnedAway) {
+  const Rank first = come(hello_of(0, 3));
+  expect_refused(come(hello_of(1, 2)), RefusalReason::mismatch, "rank 1 says there are 2 ranks");
+  pass(base::seconds(600));
+  expect_refused(first, RefusalReason::too_late,
+                 "1 of 3 ranks came; missing: rank 1, 2; a rank was turned away: job 'job': rank 1 "
+                 "says there are 2 ranks, rank 0 says 3");
+}
+
 // A7: one rank's patience does not count for another.
 TEST_F(Registry, EachRankWaitsAsLongAsItsOwnPatience) {
   Hello patient = hello_of(0, 3);
