@@ -277,13 +277,13 @@ class TidyTest(unittest.TestCase):
     def test_picture(self):
         page = (
             "# B\n\n## Beside Gloo's ring\n\n"
-            "| ranks | bfp32 | bfp8 | command |\n|---|---|---|---|\n"
+            "| ranks | native | bfp8 | command |\n|---|---|---|---|\n"
             "| 8 ranks | 1.78x | 6.75x | A |\n| 4 < 8 ranks | 0.42x | | C |\n\n## Other\n"
         )
         formats, cases = read_table(page)
-        self.assertEqual(formats, ["bfp32", "bfp8"])
+        self.assertEqual(formats, ["native", "bfp8"])
         self.assertEqual(
-            cases, [("8 ranks", {"bfp32": 1.78, "bfp8": 6.75}), ("4 < 8 ranks", {"bfp32": 0.42})]
+            cases, [("8 ranks", {"native": 1.78, "bfp8": 6.75}), ("4 < 8 ranks", {"native": 0.42})]
         )
         svg = draw(formats, cases)
         xml.etree.ElementTree.fromstring(svg)

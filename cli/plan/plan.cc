@@ -131,10 +131,6 @@ class Plan final : public Command {
     question.switch_in_path = switch_;
     if (!site_typed_) {
       question.hosts = {{"host:" + rate_word(link_), link_}};
-      output.text(
-          "No --place: assuming a Linux host with one port that is as fast as a rank's link, and "
-          "{} of the switch there.\n\n",
-          threads_ == 1 ? "one thread" : fmt::format("{} threads", threads_));
     }
     question.tensor_bytes = size_;
     question.framing = framing_;
@@ -149,6 +145,12 @@ class Plan final : public Command {
     const auto costs = processors_.costs(output, false);
     if (!costs) return refuse(output, costs.error());
     question.processors = *costs;
+    if (!site_typed_) {
+      output.text(
+          "No --place: assuming a Linux host with one port that is as fast as a rank's link, and "
+          "{} of the switch there.\n\n",
+          threads_ == 1 ? "one thread" : fmt::format("{} threads", threads_));
+    }
     print_question(output, question, names);
     const std::vector<predict::Placement> placements = predict::predict(question);
     print_placements(output, placements, {});

@@ -121,7 +121,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.bash("infold bench co"), {"codec", "compare", "core"})
         self.assertEqual(self.bash("infold switch --json --thr"), {"--threads"})
         # A value that is spelled like a subcommand is still a value.
-        self.assertEqual(self.bash("infold verify --job plan --ra"), {"--rank"})
+        self.assertEqual(self.bash("infold verify --job plan --ra"), {"--rank", "--ranks"})
         self.assertIn("infold.bash", self.bash("infold switch --config inf"))
         self.assertEqual(self.bash("infold no-such "), self.bash("infold "))
 

@@ -49,7 +49,7 @@ def names_flags_that_are_missing(infold, folder):
 
 
 def names_what_is_wrong_with_a_method(infold, folder):
-    bench = ("bench", "codec", "--elements", "10", "--seconds", "0.001")
+    bench = ("bench", "codec", "--bytes", "40", "--seconds", "0.001")
     refused(infold, folder, (*bench, "--method", "zip"), 2, "zip", "topk")
     refused(infold, folder, (*bench, "--method", "topk ratio=2"), 2, "topk", "ratio")
     refused(infold, folder, (*bench, "--method", "topk ratio"), 2, "--method")

@@ -177,7 +177,7 @@ tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
   const bool has_racks = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
     return each.setting.place == Place::racks;
   });
-  if ((rack_rate_ || name == "rack-rate") && !has_racks) {
+  if ((rack_rate_ || name == "rack-link") && !has_racks) {
     return tl::unexpected(std::string("--rack-link needs racks; add --place racks:N"));
   }
   Setting setting = setting_;

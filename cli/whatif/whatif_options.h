@@ -32,7 +32,7 @@ class WhatIfOptions {
   // Returns a single element unless an option is swept. An error is a sentence about the options.
   tl::expected<std::vector<PlaceQuestions>, std::string> questions(
       std::uint64_t recorded_ranks) const;
-  // Returns the swept option, such as "rate", or an empty text if nothing is swept.
+  // Returns the swept option, such as "link", or an empty text if nothing is swept.
   std::string swept() const;
 
  private:

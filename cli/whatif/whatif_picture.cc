@@ -99,6 +99,12 @@ std::string unswept_text(const std::string& swept, const whatif::Setting& settin
 
 bool is_rate(const std::string& swept) { return swept == "link" || swept == "rack-link"; }
 
+// What the axis of the swept values says.
+std::string axis_of(const std::string& swept) {
+  if (swept == "link") return "the rate of each link";
+  return swept == "rack-link" ? "the rate of each rack's link" : swept;
+}
+
 // Returns the position on an axis of a rate or a number.
 double number_of(const std::string& swept, const std::string& value) {
   if (is_rate(swept)) return parse_rate(value).value_or(0);
@@ -203,13 +209,13 @@ std::string draw_sweep(const std::string& swept, std::span<const Answer> answers
   }
   desk::Picture picture;
   picture.height = 520;
-  picture.title = fmt::format("Time of a training step against {}", swept);
+  picture.title = fmt::format("Time of a training step against {}", axis_of(swept));
   picture.description = picture.title;
   picture.subtitle = unswept_text(swept, answers.front().place.setting);
   picture.footer = kFooter;
   std::string svg = desk::begin_picture(picture) +
                     desk::draw_y_axis(panel, desk::ticks_of(panel.y), "milliseconds") +
-                    desk::draw_x_axis(panel, ticks, swept);
+                    desk::draw_x_axis(panel, ticks, axis_of(swept));
   std::vector<desk::LegendEntry> legend;
   for (const auto& [name, points] : curves.by_place) {
     const std::string style = fmt::format("series-{}", legend.size() % desk::kSeriesStyles);

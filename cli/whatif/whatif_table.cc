@@ -51,9 +51,9 @@ void print_run(Output& output, const Recorded& run, const WhatIfOptions& options
               run.traces < run.ranks ? "; one trace stands for all ranks" : "");
   std::vector<std::pair<std::string, std::string>> facts = {
       {"ranks", fmt::format("{} ranks", first.ranks)},
-      {"rate", first.bits_per_second > 0 ? "links of " + short_rate(first.bits_per_second) + "bit/s"
+      {"link", first.bits_per_second > 0 ? "links of " + short_rate(first.bits_per_second) + "bit/s"
                                          : "links of any rate"},
-      {"rack-rate", racks_text(first)},
+      {"rack-link", racks_text(first)},
       {"rtt-us", fmt::format("{} us from host to host and back",
                              static_cast<double>(first.round_trip.ns) / 1e3)},
       {"loss", fmt::format("loss {}", first.loss)}};

@@ -121,9 +121,10 @@ TEST_F(WhatIfCommand, SweepsAndDraws) {
       whatif({"--sweep", "link=10M,100M", "--place", "switch", "--svg", file("rate.svg")});
   EXPECT_EQ(outcome.code, ExitCode::kDone) << outcome.log;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\n  10M "), HasSubstr("\n  100M ")));
-  EXPECT_THAT(content(file("rate.svg")),
-              AllOf(HasSubstr("<polyline"), HasSubstr("</svg>"),
-                    HasSubstr("aria-label=\"Time of a training step against rate\"")));
+  EXPECT_THAT(
+      content(file("rate.svg")),
+      AllOf(HasSubstr("<polyline"), HasSubstr("</svg>"),
+            HasSubstr("aria-label=\"Time of a training step against the rate of each link\"")));
   for (const std::string rates : {"none,10M,100M", "none,100M", "none"}) {
     EXPECT_EQ(whatif({"--sweep", "link=" + rates, "--svg", file("rate.svg")}).code,
               ExitCode::kDone);

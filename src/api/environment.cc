@@ -257,13 +257,13 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.switches.empty() && may_have_switches) {
     if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);
   }
+  if (options.sites == Sites::automatic && names_rendezvous && !options.switches.empty()) {
+    return tl::unexpected(
+        invalid("JoinOptions.rendezvous is set beside switches, at which the ranks of a job would "
+                "meet: leave one of them out, or set JoinOptions.sites"));
+  }
   if (options.sites == Sites::automatic) {
     options.sites = options.switches.empty() ? Sites::workers : Sites::switches;
-  }
-  if (options.sites != Sites::workers && names_rendezvous) {
-    return tl::unexpected(
-        invalid("JoinOptions.rendezvous is set beside switches, at which the ranks of a job meet; "
-                "leave one of them out, or set JoinOptions.sites to workers"));
   }
   if (options.sites == Sites::workers && options.rendezvous.empty()) {
     if (auto error = find_rendezvous(options)) return tl::unexpected(*error);

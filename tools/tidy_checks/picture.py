@@ -22,7 +22,7 @@ NOTES = {
     "bfp16": "bfp16: rounds more",
     "bfp8": "bfp8: rounds most",
 }
-LEGEND_WIDTHS = (260, 160, 160)
+LEGEND_WIDTHS = (300, 200, 160)
 BAR, GAP = 20, 18
 LOW, HIGH = 0.25, 8  # of the axis, whose steps are factors of two
 STYLE = """<style>
