@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what proves infold right, stage by stage, and ends with one line of counts.
 
-Without FILTER, it runs all stages but "full", whose searches explore the machines of src/core and
-take as long as many other stages together: run --stage full after a change of these machines, and
-before a release. From scratch and with an empty compiler cache the others take about an hour on 2
-free cores. Most of that is compiling, which the cache saves in the next run. With FILTER, a regular
+Without FILTER, it runs all stages but two: "full", whose searches explore the machines of src/core,
+and "prove", which compiles infold and its libraries once more for machines with a GPU. Run --stage
+full after a change of these machines, --stage prove after a change of packaging, and both before a
+release. From scratch and with an empty compiler cache the others take about an hour on 2 free
+cores. Most of that is compiling, which the cache saves in the next run. With FILTER, a regular
 expression, it runs only the ctest cases that match, in the stage that --stage names (default
 tests).
 """

@@ -44,7 +44,7 @@ class Progress {
   void begin(const measure::Implementation& implementation, std::uint64_t world,
              std::uint64_t bytes, unsigned round) {
     ++run_;
-    title_ = fmt::format("[{:>3}/{}] {} workers, {:>7}, round {}, {}", run_, runs_, world,
+    title_ = fmt::format("[{:>3}/{}] {} ranks, {:>7}, round {}, {}", run_, runs_, world,
                          measure::size_text(bytes), round, implementation.name);
     if (live_) output_.log("\r\x1b[K{} ... {}", title_, left());
   }
@@ -252,7 +252,7 @@ class BenchCompare final : public Command {
     write_file("table.txt", table);
     std::string pictures;
     for (const std::uint64_t world : wanted_.worlds) {
-      const std::string name = fmt::format("time-{}-workers.svg", world);
+      const std::string name = fmt::format("time-{}-ranks.svg", world);
       write_file(name, draw_times(comparison, world));
       pictures += " " + name;
     }

@@ -19,6 +19,9 @@ constexpr double kRight = 640;
 constexpr double kTop = 78;
 constexpr double kBottom = 500;
 constexpr double kLegendWidth = 212;
+// The picture with a bar for each implementation has these.
+constexpr double kBarsLeft = 210;
+constexpr double kRow = 34;
 
 struct Curve {
   desk::LegendEntry legend;
@@ -98,14 +101,46 @@ Words words_of(const Comparison& comparison, std::string title, const std::strin
           fmt::format("{}, {}", comparison.machine, comparison.started)};
 }
 
-std::string begin(const Words& words) {
+std::string begin(const Words& words, double height = 590) {
   desk::Picture picture;
-  picture.height = 590;
+  picture.height = height;
   picture.description = words.title;
   picture.title = words.title;
   picture.subtitle = words.subtitle;
   picture.footer = words.footer;
   return desk::begin_picture(picture);
+}
+
+// A single size makes no curve, so each implementation gets a bar, and each bound a line.
+std::string draw_time_bars(const measure::Conditions& conditions, const Words& words,
+                           const std::vector<Curve>& curves, std::uint64_t world) {
+  const double bottom = kTop + kRow * static_cast<double>(curves.size());
+  const desk::Panel panel{desk::linear_scale(range_of(curves).second, kBarsLeft, kRight),
+                          {0, 1, bottom, kTop}};
+  std::string svg;
+  double top = kTop + 6;
+  for (const Curve& curve : curves) {
+    const double ms = curve.points.front().second;
+    const double end = panel.x.pixel(ms);
+    svg += desk::draw_label(kBarsLeft - 10, top + 16, curve.legend.text) +
+           desk::draw_bar({kBarsLeft, top, end, top + kRow - 12}, curve.legend.style) +
+           desk::draw_text(end + 6, top + 16, fmt::format("{:.4g} ms", ms));
+    top += kRow;
+  }
+  std::vector<desk::LegendEntry> legend;
+  for (const Bound& bound : kBounds) {
+    const double ms =
+        1e3 * measure::bound_s(conditions, *measure::implementation_of(bound.implementation), world,
+                               conditions.bytes.front());
+    if (!(ms > 0) || ms > panel.x.high) continue;
+    svg += desk::draw_curve(panel, bound.style, {{ms, 0}, {ms, 1}});
+    legend.push_back({bound.style, bound.text});
+  }
+  if (conditions.bits_per_second <= 0) legend.push_back({"", no_bound(conditions)});
+  return begin(words, bottom + 120) +
+         desk::draw_x_axis(panel, desk::ticks_of(panel.x), "milliseconds") + svg +
+         desk::draw_legend(kBarsLeft - 4, bottom + 52, 2 * kLegendWidth, legend) +
+         std::string(desk::kSvgEnd);
 }
 
 }  // namespace
@@ -117,6 +152,13 @@ std::string draw_times(const Comparison& comparison, std::uint64_t world) {
   std::vector<Curve> curves = curves_of(
       comparison, summaries, [](const measure::Summary& s) { return static_cast<double>(s.bytes); },
       [](const measure::Summary& s) { return s.median_ms; });
+  const Words words = words_of(comparison,
+                               conditions.bytes.size() == 1
+                                   ? fmt::format("Time to sum {} over all ranks",
+                                                 measure::size_text(conditions.bytes.front()))
+                                   : "Time to sum a tensor over all ranks",
+                               fmt::format("{} ranks, {}", world, describe(conditions)));
+  if (conditions.bytes.size() == 1) return draw_time_bars(conditions, words, curves, world);
   const auto [least, most] = range_of(curves);
   const auto [bytes_least, bytes_most] =
       std::minmax_element(conditions.bytes.begin(), conditions.bytes.end());
@@ -136,8 +178,6 @@ std::string draw_times(const Comparison& comparison, std::uint64_t world) {
 
   std::vector<desk::Tick> sizes = desk::ticks_of(panel.x);
   for (desk::Tick& tick : sizes) tick.label = short_bytes(static_cast<std::uint64_t>(tick.value));
-  const Words words = words_of(comparison, "Time to sum a tensor over all workers",
-                               fmt::format("{} workers, {}", world, describe(conditions)));
   return begin(words) + desk::draw_y_axis(panel, desk::ticks_of(panel.y), "milliseconds") +
          desk::draw_x_axis(panel, sizes, "size of the tensor") + draw(conditions, panel, curves) +
          std::string(desk::kSvgEnd);
@@ -175,7 +215,7 @@ std::string draw_goodput(const Comparison& comparison) {
       words_of(comparison, fmt::format("Goodput of a tensor of {}", measure::size_text(bytes)),
                describe(conditions));
   return begin(words) + desk::draw_y_axis(panel, desk::ticks_of(panel.y), "Mbit/s of tensor") +
-         desk::draw_x_axis(panel, worlds, "workers") + draw(conditions, panel, curves) +
+         desk::draw_x_axis(panel, worlds, "ranks") + draw(conditions, panel, curves) +
          std::string(desk::kSvgEnd);
 }
 

@@ -80,7 +80,7 @@ std::string comparison_table(const Comparison& comparison) {
   double first_ms = 0;
   for (const measure::Summary& each : summaries) {
     if (each.world != world) {
-      table += fmt::format("\n{} workers, {}\n", each.world, describe(comparison.conditions));
+      table += fmt::format("\n{} ranks, {}\n", each.world, describe(comparison.conditions));
       table += fmt::format("  {:<{}} {:>10} {:>20} {:>10} {:>10} {:>10} {:>8} {:>8}  {}\n", "",
                            name_width, "median ms", "of rounds", "p99 ms", "Mbit/s", "CPU s/GB",
                            "of bound", "times", "check");
@@ -95,7 +95,7 @@ std::string comparison_table(const Comparison& comparison) {
   }
   for (const measure::Sample& sample : comparison.samples) {
     if (sample.error.empty()) continue;
-    table += fmt::format("\nfailed: {}, {} workers, {} bytes, round {}: {}\n", sample.impl,
+    table += fmt::format("\nfailed: {}, {} ranks, {} bytes, round {}: {}\n", sample.impl,
                          sample.world, sample.bytes, sample.round, sample.error);
   }
   return table;

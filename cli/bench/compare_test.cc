@@ -146,7 +146,7 @@ TEST(Compare, CountsFailuresAndWrongSums) {
   EXPECT_EQ(all[0].rounds, 0U);
   EXPECT_EQ(all[1].check, "wrong");
   const std::string table = comparison_table(some);
-  EXPECT_THAT(table, HasSubstr("failed: infold-bfp32, 2 workers, 4096 bytes, round 1: rank 1"));
+  EXPECT_THAT(table, HasSubstr("failed: infold-bfp32, 2 ranks, 4096 bytes, round 1: rank 1"));
   EXPECT_THAT(table, HasSubstr("STOPPED"));
   EXPECT_EQ(comparison_json(some)["samples"][0]["error"], "rank 1 ended with status 1");
   EXPECT_THAT(draw_times(some, 2), ::testing::EndsWith("</svg>\n"));
@@ -159,7 +159,7 @@ TEST(Compare, TheTableSaysHowManyTimesTheFirst) {
   Comparison whole = comparison();
   whole.complete = true;
   const std::string table = comparison_table(whole);
-  EXPECT_THAT(table, HasSubstr("8 workers, 100mbit links, MTU 1500\n"));
+  EXPECT_THAT(table, HasSubstr("8 ranks, 100mbit links, MTU 1500\n"));
   EXPECT_THAT(table, HasSubstr("25 MiB, 3 rounds\n"));
   EXPECT_THAT(table, HasSubstr("1.00x  ok, 3 resent\n"));
   EXPECT_THAT(table, HasSubstr("2.00x  ok, 3 resent\n"));
@@ -193,7 +193,20 @@ TEST(Compare, PicturesOfUnshapedLinksSayWhyThereIsNoBound) {
   EXPECT_THAT(draw_times(comparison(), 8), ::testing::Not(HasSubstr("no bound")));
   unshaped.conditions.one_host = true;
   EXPECT_THAT(draw_times(unshaped, 8), HasSubstr("no bound: no links"));
-  EXPECT_THAT(draw_times(unshaped, 8), HasSubstr("8 workers, all on one host; medians"));
+  EXPECT_THAT(draw_times(unshaped, 8), HasSubstr("8 ranks, all on one host; medians"));
+}
+
+TEST(Compare, OneSizeIsDrawnAsBars) {
+  Comparison one = comparison();
+  one.conditions.bytes = {26'214'400};
+  std::erase_if(one.samples, [](const auto& each) { return each.bytes != 26'214'400; });
+  const std::string svg = draw_times(one, 8);
+  EXPECT_EQ(std::count(svg.begin(), svg.end(), '<'), std::count(svg.begin(), svg.end(), '>'));
+  for (const char* part : {"Time to sum 25 MiB over all ranks", "infold-bfp32", "gloo-ring", " ms<",
+                           "mark series-1", "line bound"}) {
+    EXPECT_THAT(svg, HasSubstr(part));
+  }
+  EXPECT_THAT(svg, ::testing::Not(HasSubstr("<circle")));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ def measures(infold, out):
     results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
     check(results["complete"] and len(results["samples"]) == 16, results)
     check(all(s["check"] == "ok" and s["rounds"] == 2 for s in results["summaries"]), results)
-    for name in ("table.txt", "time-2-workers.svg", "time-3-workers.svg", "goodput.svg"):
+    for name in ("table.txt", "time-2-ranks.svg", "time-3-ranks.svg", "goodput.svg"):
         check((pathlib.Path(out) / name).stat().st_size > 300, f"{name} is empty")
     check(not namespaces(), f"left behind: {namespaces()}")
 
@@ -137,7 +137,7 @@ def measures_on_one_host(infold, out):
         timeout=SECONDS,
     )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
-    check("3 workers, all on one host" in result.stdout, result.stdout)
+    check("3 ranks, all on one host" in result.stdout, result.stdout)
     results = json.loads((pathlib.Path(out) / "results.json").read_text(encoding="utf-8"))
     check(results["complete"] and len(results["samples"]) == 4, results)
     for sample in results["samples"]:

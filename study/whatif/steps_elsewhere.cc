@@ -82,6 +82,14 @@ void set_place(Trace& trace, std::uint16_t rank, const Setting& setting, const G
   }
 }
 
+// A run is recorded when its job is warm, but a simulated job begins cold: its windows are small
+// and its round trips unknown. Its first step therefore does not count if there are others.
+void drop_warm_up(std::vector<std::vector<Step>>& ranks) {
+  for (std::vector<Step>& steps : ranks) {
+    if (steps.size() > 1) steps.erase(steps.begin());
+  }
+}
+
 std::optional<std::string> find_refusal(const Trace& trace, const Setting& setting,
                                         const Groups& groups) {
   for (const Node& node : trace.nodes) {
@@ -202,6 +210,7 @@ tl::expected<Prediction, std::string> predict(const RecordedRun& run, const Sett
     set_place(prediction.played[rank], rank, setting, *groups);
   }
   prediction.steps = steps_of(prediction.played);
+  drop_warm_up(prediction.steps);
   prediction.split = split_of(prediction.steps);
   return prediction;
 }

@@ -128,7 +128,7 @@ class PythonCases(Stage):
         command += (
             ["-k", context.case_filter]
             if context.case_filter
-            else ["-n", str(min(CORES, FILES_AT_ONCE_MAX)), "--dist", "loadfile"]
+            else ["-n", str(min(CORES + 1, FILES_AT_ONCE_MAX)), "--dist", "loadfile"]
         )
         binary = context.root / "build" / self.preset / "infold"
         ended_well = self.step(
