@@ -147,6 +147,7 @@ class WhatIf final : public Command {
         auto predicted = whatif::predict(run, place.setting, options_);
         if (!predicted) return fail(output, place.name + ": " + predicted.error());
         answers.push_back({place, each.value, answered, std::move(*predicted)});
+        if (const auto why = add_spread(run, answers.back())) return fail(output, *why);
         print_object(output, answers.back());
         // Tables and pictures need only the steps.
         if (!writes_run()) answers.back().prediction.played = {};
@@ -157,6 +158,25 @@ class WhatIf final : public Command {
     sweeps ? print_sweep(output, chosen_.swept(), answers)
            : print_places(output, recorded, answers);
     return write_files(output, answers);
+  }
+
+  // Losses, and the order in which ranks meet at each other, depend on the seed.
+  std::optional<std::string> add_spread(const whatif::RecordedRun& run, Answer& answer) const {
+    whatif::Setting setting = answer.place.setting;
+    const bool has_packets = setting.model == whatif::Model::packets &&
+                             setting.place != whatif::Place::nowhere &&
+                             setting.place != whatif::Place::ring;
+    if (!has_packets || (setting.loss == 0 && setting.place != whatif::Place::workers)) return {};
+    const double first = answer.prediction.split.step_us;
+    answer.spread = Spread{first, first};
+    for (int more = 1; more < kSeeds; ++more) {
+      ++setting.seed;
+      const auto predicted = whatif::predict(run, setting, options_);
+      if (!predicted) return answer.place.name + ": " + predicted.error();
+      answer.spread->least_us = std::min(answer.spread->least_us, predicted->split.step_us);
+      answer.spread->most_us = std::max(answer.spread->most_us, predicted->split.step_us);
+    }
+    return {};
   }
 
   ExitCode write_files(Output& output, const std::vector<Answer>& answers) const {
@@ -189,6 +209,8 @@ class WhatIf final : public Command {
                 counted(prediction.played.size(), "rank"));
     return ExitCode::kDone;
   }
+
+  static constexpr int kSeeds = 3;  // of a spread
 
   std::vector<std::string> files_;
   WhatIfOptions chosen_;

@@ -27,9 +27,12 @@ const Answer* find(std::span<const Answer> answers, Place place) {
   return found == answers.end() ? nullptr : &*found;
 }
 
-void print_row(Output& output, const std::string& name, const Split& split) {
-  output.text("  {:<12} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}\n", name, ms(split.step_us),
-              ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us));
+void print_row(Output& output, const std::string& name, const Split& split,
+               const std::optional<Spread>& spread) {
+  output.text("  {:<12} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}{}\n", name, ms(split.step_us),
+              ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us),
+              spread ? fmt::format("   {:.3f} to {:.3f}", ms(spread->least_us), ms(spread->most_us))
+                     : "");
 }
 
 std::string racks_text(const whatif::Setting& setting) {
@@ -79,6 +82,7 @@ void print_run(Output& output, const Recorded& run, const WhatIfOptions& options
 void print_object(Output& output, const Answer& answer) {
   const whatif::Setting& setting = answer.place.setting;
   const Split& split = answer.prediction.split;
+  const Spread spread = answer.spread.value_or(Spread{split.step_us, split.step_us});
   output.object({{"event", "prediction"},
                  {"place", answer.place.name},
                  {"ranks", setting.ranks},
@@ -88,16 +92,22 @@ void print_object(Output& output, const Answer& answer) {
                  {"loss", setting.loss},
                  {"slots", setting.slots},
                  {"step_us", split.step_us},
+                 {"step_us_least", spread.least_us},
+                 {"step_us_most", spread.most_us},
                  {"compute_us", split.compute_us},
                  {"exposed_us", split.exposed_us},
                  {"waiting_us", split.waiting_us}});
 }
 
 void print_places(Output& output, const Recorded& run, std::span<const Answer> answers) {
-  output.text("\n  {:<12} {:>10} {:>10} {:>10} {:>10}\n", "sums at", "step ms", "compute",
-              "exposed", "waiting");
-  print_row(output, "(recorded)", run.split);
-  for (const Answer& each : answers) print_row(output, each.place.name, each.prediction.split);
+  const bool has_spread = std::any_of(answers.begin(), answers.end(),
+                                      [](const Answer& each) { return each.spread.has_value(); });
+  output.text("\n  {:<12} {:>10} {:>10} {:>10} {:>10}{}\n", "sums at", "step ms", "compute",
+              "exposed", "waiting", has_spread ? "   step ms, 3 seeds" : "");
+  print_row(output, "(recorded)", run.split, {});
+  for (const Answer& each : answers) {
+    print_row(output, each.place.name, each.prediction.split, each.spread);
+  }
   output.text("\n");
   for (const std::string& sentence : advice(answers)) output.text("{}\n", sentence);
 }

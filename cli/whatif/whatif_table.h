@@ -13,11 +13,18 @@
 
 namespace infold::cli {
 
+// The shortest and the longest step over several seeds.
+struct Spread {
+  double least_us = 0;
+  double most_us = 0;
+};
+
 struct Answer {
   NamedSetting place;
   std::string value;         // the swept value; empty: nothing is swept
   std::size_t question = 0;  // the number of the swept value
   whatif::Prediction prediction;
+  std::optional<Spread> spread = {};  // where the seed matters
 };
 
 // The facts that the traces themselves record.

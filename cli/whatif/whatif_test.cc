@@ -23,6 +23,7 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Outcome {
   ExitCode code;
@@ -80,6 +81,21 @@ class WhatIfCommand : public testing::Test {
  private:
   const base::TempFolder folder_;
 };
+
+TEST_F(WhatIfCommand, ShowsTheSpreadOverSeedsWhereTheyMatter) {
+  const std::vector<std::string> words = {"--link", "100M",    "--ranks", "4",
+                                          "--place", "switch", "--place", "workers"};
+  std::vector<std::string> lossy = words;
+  lossy.insert(lossy.end(), {"--loss", "0.02"});
+  EXPECT_THAT(whatif(lossy).out, HasSubstr("step ms, 3 seeds"));
+  lossy.push_back("--json");
+  for (const json& each : whatif(lossy).predictions()) {
+    EXPECT_LE(each["step_us_least"], each["step_us"]);
+    EXPECT_LE(each["step_us"], each["step_us_most"]);
+    EXPECT_LT(each["step_us_least"], each["step_us_most"]);
+  }
+  EXPECT_THAT(whatif({"--link", "100M", "--place", "switch"}).out, Not(HasSubstr("seeds")));
+}
 
 TEST_F(WhatIfCommand, RefusesTracesWithoutACall) {
   for (std::int64_t rank = 0; rank < 2; ++rank) {
