@@ -50,7 +50,7 @@ Case draw(std::uint64_t seed) {
   JobShape& shape = options.shape;
   shape.ranks_sum = prng.chance(0.4);
   shape.weights.clear();
-  for (std::uint64_t sites = prng.below(4) + (shape.ranks_sum ? 0 : 1); sites > 0; --place) {
+  for (std::uint64_t sites = prng.below(4) + (shape.ranks_sum ? 0 : 1); sites > 0; --sites) {
     shape.weights.push_back(static_cast<std::uint16_t>(1 + prng.below(3)));
   }
   const bool at_switch = !shape.weights.empty() && prng.chance(0.25);
