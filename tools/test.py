@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what proves infold right, stage by stage, and ends with one line of counts.
 
-Without FILTER, it runs all stages but two: "full", whose searches explore the machines of src/core,
-and "prove", which compiles infold and its libraries once more for machines with a GPU. Run --stage
-full after a change of these machines, --stage prove after a change of packaging, and both before a
-release. From scratch and with an empty compiler cache the others take about an hour on 2 free
-cores. Most of that is compiling, which the cache saves in the next run. With FILTER, a regular
-expression, it runs only the ctest cases that match, in the stage that --stage names (default
-tests).
+Without FILTER, it runs all stages but four, which run on request and before a release: "full", after
+a change of the machines of src/core, whose states it searches; "prove", after a change of
+packaging, because it compiles infold and its libraries once more; "headers" and "torch-2.11", which
+only compile. From scratch and with an empty compiler cache the others take somewhat more than an
+hour on 2 free cores. Most of that is compiling, which the cache saves in the next run. With FILTER,
+a regular expression, it runs only the ctest cases that match, in the stage that --stage names
+(default tests).
 """
 
 import argparse
@@ -84,7 +84,7 @@ STAGES = (
     ),
     Cases("full", "every interleaving of the larger cases", 7200, "release", "full"),
 )
-ON_REQUEST = ("prove", "full")
+ON_REQUEST = ("headers", "torch-2.11", "prove", "full")
 # These take at most 3 minutes from scratch on 2 cores. Most of that is compiling, so only the most
 # important parts are built: packets, machines, endpoints, joining and communicator.
 QUICK_STAGES = (
