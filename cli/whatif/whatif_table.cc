@@ -29,10 +29,10 @@ const Answer* find(std::span<const Answer> answers, Place place) {
 
 void print_row(Output& output, const std::string& name, const Split& split,
                const std::optional<Spread>& spread) {
-  output.text("  {:<12} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}{}\n", name, ms(split.step_us),
-              ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us),
-              spread ? fmt::format("   {:.3f} to {:.3f}", ms(spread->least_us), ms(spread->most_us))
-                     : "");
+  output.text(
+      "  {:<12} {:>10.3f} {:>10.3f} {:>10.3f} {:>10.3f}{}\n", name, ms(split.step_us),
+      ms(split.compute_us), ms(split.exposed_us), ms(split.waiting_us),
+      spread ? fmt::format("   {:.3f} to {:.3f}", ms(spread->least_us), ms(spread->most_us)) : "");
 }
 
 std::string racks_text(const whatif::Setting& setting) {

@@ -83,7 +83,7 @@ class WhatIfCommand : public testing::Test {
 };
 
 TEST_F(WhatIfCommand, ShowsTheSpreadOverSeedsWhereTheyMatter) {
-  const std::vector<std::string> words = {"--link", "100M",    "--ranks", "4",
+  const std::vector<std::string> words = {"--link",  "100M",   "--ranks", "4",
                                           "--place", "switch", "--place", "workers"};
   std::vector<std::string> lossy = words;
   lossy.insert(lossy.end(), {"--loss", "0.02"});
