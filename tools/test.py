@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what proves infold right, stage by stage, and ends with one line of counts.
 
-Without FILTER, it runs all stages but four, which run on request and before a release: "full", after
-a change of the machines of src/core, whose states it searches; "prove", after a change of
+Without FILTER, it runs all stages but four, which run on request and before a release: "full",
+after a change of the machines of src/core, whose states it searches; "prove", after a change of
 packaging, because it compiles infold and its libraries once more; "headers" and "torch-2.11", which
 only compile. From scratch and with an empty compiler cache the others take somewhat more than an
 hour on 2 free cores. Most of that is compiling, which the cache saves in the next run. With FILTER,

@@ -306,8 +306,8 @@ def _again_and_again(rank, world, folder, options):
 
 def _check_no_growth(options):
     """What a library keeps after its first use is not a leak. Threads and files of the last ten
-    lives are compared with those of the second ten. A leak of memory grows in every ten lives, while
-    allocators grow at times, and on a busy machine late: 150 kB would be 15 kB a life."""
+    lives are compared with those of the second ten. A leak of memory grows in every ten lives,
+    while allocators grow at times, and on a busy machine late: 150 kB would be 15 kB a life."""
     with tempfile.TemporaryDirectory() as folder:
         seen = run_ranks(2, _again_and_again, folder, options, backend=None)
     for of_rank in seen:
