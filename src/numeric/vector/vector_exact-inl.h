@@ -244,7 +244,8 @@ HWY_NOINLINE void round_f64(const double* high, const double* low, std::uint32_t
                             std::uint32_t divisor, std::byte* out) {
   const hn::ScalableTag<double> d;
   const std::uint32_t lanes = static_cast<std::uint32_t>(hn::Lanes(d));
-  const auto n = hn::Set(d, static_cast<double>(divisor));
+  // Without fused instructions, the scalar code below takes the mean.
+  [[maybe_unused]] const auto n = hn::Set(d, static_cast<double>(divisor));
   const auto nan = hn::Set(d, std::bit_cast<double>(F64::kQuietNan));
   const ExactArithmetic& scalar = core::scalar_exact_arithmetic(core::DataType::f64);
   auto* const to = reinterpret_cast<double*>(out);

@@ -106,7 +106,7 @@ std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::Bl
   const auto zero = hn::Zero(d);
   const auto one = hn::Set(d, 1);
   auto reach = zero;
-  for (std::uint32_t first = 0; first < blocks; first += hn::Lanes(d)) {
+  for (std::uint32_t first = 0; first < blocks; first += static_cast<std::uint32_t>(hn::Lanes(d))) {
     const auto low = hn::LoadU(d, codes.low + first);
     const auto lane_low = hn::LoadU(d, codes.lane_low + first);
     const auto high = hn::Max(hn::Max(low, hn::LoadU(d, codes.high + first)),
@@ -181,7 +181,8 @@ template <typename Lane, typename Int>
 HWY_INLINE void add_block(Lane* HWY_RESTRICT lanes, const Int* HWY_RESTRICT mantissas,
                           const Shift<Lanes<Lane>>& mantissa_shift) {
   const Lanes<Lane> d;
-  for (std::uint32_t i = 0; i < INFOLD_BLOCK_ELEMENTS; i += hn::Lanes(d)) {
+  for (std::uint32_t i = 0; i < INFOLD_BLOCK_ELEMENTS;
+       i += static_cast<std::uint32_t>(hn::Lanes(d))) {
     const auto added = mantissa_shift.left(load_lanes(d, mantissas + i));
     hn::StoreU(hn::Add(hn::LoadU(d, lanes + i), added), d, lanes + i);
   }
@@ -192,7 +193,8 @@ HWY_INLINE void move_and_add_block(Lane* HWY_RESTRICT lanes, const Int* HWY_REST
                                    const Shift<Lanes<Lane>>& lane_shift,
                                    const Shift<Lanes<Lane>>& mantissa_shift) {
   const Lanes<Lane> d;
-  for (std::uint32_t i = 0; i < INFOLD_BLOCK_ELEMENTS; i += hn::Lanes(d)) {
+  for (std::uint32_t i = 0; i < INFOLD_BLOCK_ELEMENTS;
+       i += static_cast<std::uint32_t>(hn::Lanes(d))) {
     const auto lane = lane_shift.left(hn::LoadU(d, lanes + i));
     const auto added = mantissa_shift.left(load_lanes(d, mantissas + i));
     hn::StoreU(hn::Add(lane, added), d, lanes + i);
