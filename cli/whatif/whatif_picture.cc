@@ -99,7 +99,7 @@ std::string unswept_text(const std::string& swept, const whatif::Setting& settin
 
 bool is_rate(const std::string& swept) { return swept == "link" || swept == "rack-link"; }
 
-// What the axis of the swept values says.
+// Returns the title of the axis of the swept values.
 std::string axis_of(const std::string& swept) {
   if (swept == "link") return "the rate of each link";
   return swept == "rack-link" ? "the rate of each rack's link" : swept;

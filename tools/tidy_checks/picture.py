@@ -16,7 +16,7 @@ PICTURE = "docs/pictures/against-gloo.svg"
 UPDATE = "tools/draw_picture.py"
 
 WIDTH, LEFT, RIGHT, TOP = 880, 300, 840, 98
-# What the legend says of a format.
+# The legend describes each format with its text.
 NOTES = {
     "native": "native, the default: rounded once",
     "bfp16": "bfp16: rounds more",

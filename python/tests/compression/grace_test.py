@@ -30,7 +30,7 @@ import infold
         ),
         ({"compressor": "efsignsgd", "memory": "efsignsgd", "lr": 0.2}, "ef-sign rate=0.2"),
         ({"compressor": "powersgd", "compress_rank": 2, "memory": "powersgd"}, "powersgd rank=2"),
-        # What is not given is as in GRACE, where infold's own choice may differ.
+        # Parameters that are not given have GRACE's values, from which infold's own may differ.
         ({"compressor": "terngrad"}, "terngrad clip=2.5 bucket=0"),
         ({"compressor": "qsgd"}, "levels=127 bucket=128"),
         ({"compressor": "topk", "memory": "residual", "beta": 0.5}, "residual decay=0.5"),

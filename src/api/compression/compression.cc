@@ -32,10 +32,6 @@ tl::unexpected<Error> refuse(std::string message) {
       Error{Code::invalid_argument, "compression: " + std::move(message), -1, ""});
 }
 
-float seconds_of(std::int64_t ns) {
-  return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, compress::kCallSecondsMax);
-}
-
 // Identifies what one call sends, so that ranks with different settings get a mismatch instead of a
 // wrong sum. The same holds if one rank has completed a step that failed at another.
 std::uint16_t encoding_of(std::uint64_t setting, std::span<Parameter* const> found) {
@@ -355,9 +351,9 @@ Result<void> Compression::average(Communicator& communicator,
   inside_->statistics.bytes_received += exchange.bytes_received();
   if (own) {
     const base::Duration whole = io::monotonic_now() - started;
-    own->learn(agreed, {.collectives = seconds_of(exchange.time().ns),
-                        .codec = seconds_of((whole - exchange.time() - measuring).ns),
-                        .hidden = seconds_of(options.hidden.count()),
+    own->learn(agreed, {.collectives = compress::call_seconds(exchange.time().ns),
+                        .codec = compress::call_seconds((whole - exchange.time() - measuring).ns),
+                        .hidden = compress::call_seconds(options.hidden.count()),
                         .kept = kept.value_or(compress::CallTimes::kKeptUnknown)});
   }
   return {};

@@ -4,7 +4,6 @@
 // remember, at the end of a call that succeeded.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,10 +29,7 @@ struct SteeredList {
 
   // Call it when a call begins, also one that repeats a failed call.
   void note_start(base::Instant now) {
-    if (last && started) {
-      const float seconds = static_cast<float>((now - *started).ns) / 1e9F;
-      last->period = std::min(seconds, compress::kCallSecondsMax);
-    }
+    if (last && started) last->period = compress::call_seconds((now - *started).ns);
     started = now;
   }
   void learn(const std::optional<compress::CallTimes>& agreed, const compress::CallTimes& own) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -39,6 +40,10 @@ using TimesMaxima = std::array<float, 5>;
 constexpr float kCallSecondsMax = 1e5F;
 // Shorter times are noise of the clock. It is above zero so that quotients are finite.
 constexpr float kCallSecondsMin = 1e-6F;
+
+inline float call_seconds(std::int64_t ns) {
+  return std::clamp(static_cast<float>(ns) * 1e-9F, 0.0F, kCallSecondsMax);
+}
 
 // Returns what a rank sends. A rank without times sends values that make the agreed times unknown.
 inline TimesMaxima to_maxima(const std::optional<CallTimes>& own) {

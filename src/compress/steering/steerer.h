@@ -72,7 +72,7 @@ class Steerer {
   // are needed.
   static constexpr int kPatienceMin = 2;
   static constexpr int kPatienceMax = 64;
-  // Calls from one measurement of the kept share to the next, once a rung is no longer new.
+  // The kept share of a rung that is no longer new is measured once in so many calls.
   static constexpr int kKeptEvery = 8;
 
   explicit Steerer(Options options);

@@ -45,6 +45,13 @@ std::vector<double> values_between(double cheapest, double finest, bool is_whole
   return values;
 }
 
+std::optional<double> given_value(const Setting& setting, const CompressionRequest& request) {
+  for (const auto& [name, value] : request.settings) {
+    if (name == setting.name) return value;
+  }
+  return std::nullopt;
+}
+
 bool forbids_changes(const CompressionChoice& choice) {
   if (choice.method().kept_fits_all_settings) return false;
   return !choice.method().make(kProbe, choice.settings())->kept().empty();
@@ -112,16 +119,13 @@ std::optional<Error> Steering::find_values(const CompressionRequest& request) {
     return refusal(fmt::format("cheapest and finest are {} both", options_.cheapest));
   }
   values_ = values_between(options_.cheapest, options_.finest, setting->is_whole);
-  double first = setting->usual;
-  for (const auto& [given, value] : request.settings) {
-    if (given != name) continue;
-    first = value;
-    const auto [least, most] = std::minmax(options_.cheapest, options_.finest);
-    if (value < least || value > most) {
-      return refusal(fmt::format("{} begins at {}; the limits of steering are {} to {}", name,
-                                 value, options_.cheapest, options_.finest));
-    }
+  const std::optional<double> given = given_value(*setting, request);
+  const auto [least, most] = std::minmax(options_.cheapest, options_.finest);
+  if (given && (*given < least || *given > most)) {
+    return refusal(fmt::format("{} begins at {}; the limits of steering are {} to {}", name, *given,
+                               options_.cheapest, options_.finest));
   }
+  const double first = given.value_or(setting->usual);
   const auto nearest = std::min_element(values_.begin(), values_.end(), [&](double a, double b) {
     return std::abs(a - first) < std::abs(b - first);
   });
@@ -147,10 +151,7 @@ std::optional<Error> Steering::find_values(const CompressionRequest& request) {
 // it for its accuracy. The finest one sends at most what plain floats send.
 std::optional<Error> Steering::take_usual_limits(const Method& method, const Setting& setting,
                                                  const CompressionRequest& request) {
-  double first = setting.usual;
-  for (const auto& [given, value] : request.settings) {
-    if (given == setting.name) first = value;
-  }
+  const double first = given_value(setting, request).value_or(setting.usual);
   const auto bits_with = [&](double value) {
     const auto settings = Settings::make(method.settings, {{setting.name, value}}, method.name);
     return settings ? method.formula_bits(kProbe, *settings, 2) : 0;
@@ -192,7 +193,8 @@ double Steering::size(std::size_t rung, const Shape& shape, std::uint32_t world)
   return options_.cheapest < options_.finest ? elements * value : elements / value;
 }
 
-// What a plain call sends. Without a formula, the finest value counts as if it sent everything.
+// Returns the bits that a plain call sends. Without a formula, the finest value counts as if it
+// sent everything.
 double Steering::plain_size(const Shape& shape, std::uint32_t world) const {
   if (choices_.front().method().formula_bits)
     return kFloatBits * static_cast<double>(shape.elements);
