@@ -16,8 +16,8 @@
 
 namespace infold::encoding {
 
-// What ranks must learn about each other's elements, in a separate transfer, before they send the
-// elements.
+// Before ranks send elements in some encodings, they exchange facts about these elements in a
+// separate transfer. This is the kind of facts.
 enum class Exchange : std::uint8_t {
   none,
   exponents,  // the exponent of each block
@@ -28,8 +28,8 @@ struct Encoding {
   const char* name;
   // The name by which a caller asks for it, or `automatic` if callers cannot ask for it.
   WireFormat wire;
-  // What the encoding can carry. If `copies` is true, it also carries collectives that move
-  // elements without reducing them.
+  // The encoding carries these types and reductions. If `copies` is true, it also carries
+  // collectives that move elements without reducing them.
   base::EnumSet<DataType> types;
   base::EnumSet<Reduction> reductions;
   bool copies;

@@ -99,10 +99,10 @@ class Program {
   // Ends the job. Returns the reason that workers get, which is the first one reported, or
   // nothing if there is no such job. Does not send anything.
   std::optional<infold_abort> end_job(std::uint16_t job, const core::Abort& abort);
-  // Returns all workers of the job, by number. Empty if there is no such job.
+  // Returns all workers of the job, by number, or none if there is no such job.
   std::vector<Place> places(std::uint16_t job) const;
-  // Returns the index of the interface through which the parent's packets came, or 0 if none came
-  // or there is no such job.
+  // Returns the index of the interface through which the parent's packets came. Returns 0 if no
+  // such packet has come, or if there is no such job.
   unsigned interface_of_parent(std::uint16_t job) const;
 
   // Returns the last packet from a wrong source, if there was one.

@@ -74,7 +74,8 @@ class Steerer {
   // and the times of two calls are needed.
   static constexpr int kPatienceMin = 2;
   static constexpr int kPatienceMax = 64;
-  // Once a rung is no longer new, its kept share is measured in one of this many calls.
+  // The steerer measures a rung's kept share in each of the rung's first calls, and later in one of
+  // this many.
   static constexpr int kKeptEvery = 8;
 
   explicit Steerer(Options options);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads and writes datagrams. parse() checks bytes from any sender once and turns them into a view,
-// and compares every length with the datagram's length. Nothing else in infold reads raw bytes of a
-// packet. The write functions do the reverse. Views borrow the datagram.
+// and compares every length with the datagram's length. The write functions do the reverse. Views
+// borrow the datagram. Bodies with an order of their own have readers beside this one, such as
+// sparse_body.h and exact_body.h, and the kernel's packet program has its own parser.
 #pragma once
 
 #include <cstddef>

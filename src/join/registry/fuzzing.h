@@ -252,8 +252,8 @@ struct DrawnRank {
   std::shared_ptr<CheckedEar> ear;  // null: it has sent no hello
 };
 
-// A rank's later messages, parsed in the same way as by a server's streams. The bytes are used up
-// even if there is no rank to send them.
+// These make a rank's later messages, and parse them in the same way as a server's streams do. If
+// no rank is there to send a message, they still use up its bytes.
 inline void say_ready(Registrar& registrar, Choices& choices, const DrawnRank& rank) {
   const auto report = parse_ready(ready_from(choices));
   if (report && rank.ear) registrar.ready(rank.entry, *report);

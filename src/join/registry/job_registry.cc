@@ -108,7 +108,7 @@ Refusal JobRegistry::stopping() const {
   return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
 }
 
-// Returns why there is no room for one more job, whose first rank sends this hello.
+// Returns the refusal if there is no room for another job, whose first rank has sent this hello.
 std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const {
   const RegistryLimits& limits = options_.limits;
   const auto full = [](std::string why) { return Refusal{RefusalReason::full, std::move(why)}; };
@@ -240,8 +240,8 @@ bool JobRegistry::may_sum_native(const Job& job) {
                      [](const RankPlace& rank) { return rank.hello.wants_native; });
 }
 
-// Partial sums of groups are longer than the packets of ranks. If the path is too narrow for them,
-// there are no groups.
+// Partial sums of groups are longer than the packets of ranks. If the path is too narrow for such
+// packets, the job does not use groups.
 Answer<void> JobRegistry::fit_chunks(Job& job) {
   JobTerms& terms = job.terms;
   const bool is_alone = is_one_host(terms.groups, terms.world);

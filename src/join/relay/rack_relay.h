@@ -35,11 +35,10 @@
 namespace infold::join {
 
 struct RackRelayOptions {
-  std::string parent;    // the parent's join address
-  std::string address;   // where ranks join here, for errors
-  std::string identity;  // identifies this switch's process
-  io::SocketAddress source =
-      {};  // the source of packets to the parent; unset: as for the connection
+  std::string parent;             // the parent's join address
+  std::string address;            // where ranks join here, for errors
+  std::string identity;           // identifies this switch's process
+  io::SocketAddress source = {};  // where packets to the parent come from; unset: as the connection
   EventListener on_event = log_event;
   bool has_threads = true;  // false: a test calls work()
   // Makes a rank's link to the parent, for tests. Unset: makes a JobStream.
