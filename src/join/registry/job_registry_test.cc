@@ -142,11 +142,26 @@ TEST_F(Registry, MemoryThatIsMissingIsARefusalAndGivesEverythingBack) {
   const auto ranks = fill(2);
   make_ready(ranks);
   for (const Rank& rank : ranks) {
-    expect_refused(rank, RefusalReason::full, "the switch cannot start the job");
+    expect_refused(rank, RefusalReason::full,
+                   "the switch cannot start the job: its memory is used up; with fewer slots");
   }
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_THAT(registry_.status(), IsEmpty());
   plane_.has_no_memory = false;
+  run(2);
+}
+
+// Fewer slots would not help, so the refusal does not advise them.
+TEST_F(Registry, AFaultOfThePlaneIsARefusalWithItsOwnText) {
+  plane_.has_a_fault = true;
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "the switch cannot start the job: basic_string::at");
+    EXPECT_EQ(rank.ear->refusal()->message.find("slots"), std::string::npos);
+  }
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  plane_.has_a_fault = false;
   run(2);
 }
 
