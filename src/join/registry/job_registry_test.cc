@@ -324,6 +324,47 @@ TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
   EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
 }
 
+// An address that never sends rank 0 may not have all jobs either.
+TEST_F(Registry, AJobCountsForTheAddressOfTheRankThatCameFirst) {
+  RegistryOptions few = options();
+  few.limits.jobs_max = 4;
+  few.limits.jobs_of_address_max = 2;
+  few.limits.places_of_address_max = 6;
+  JobRegistry registry(&plane_, few);
+  const auto come_from = [&](const std::string& address, std::size_t rank, const std::string& job) {
+    Hello own = hello_of(rank, 3, job);
+    own.address = address;
+    return come(registry, own);
+  };
+  come_from("a", 1, "1");
+  come_from("a", 2, "2");
+  expect_refused(come_from("a", 1, "3"), RefusalReason::full,
+                 "2 jobs come from a, which is the limit");
+  // Rank 0 joins the job of another address without counting for its own.
+  EXPECT_FALSE(come_from("b", 0, "1").ear->refusal().has_value());
+  come_from("b", 1, "4");
+  EXPECT_FALSE(come_from("b", 1, "5").ear->refusal().has_value());
+  expect_refused(come_from("b", 1, "6"), RefusalReason::full, "has 4 jobs, which is its limit");
+}
+
+// Any rank of a job may come first, and the slots of a run must not depend on that.
+TEST_F(Registry, SlotsCountForTheAddressOfRank0) {
+  plane_.slots = 4096;
+  const auto slots_of = [&](const std::string& job, const std::string& last,
+                            const std::string& rank0) {
+    Hello own = hello_of(1, 2, job);
+    own.address = last;
+    come(own);
+    own = hello_of(0, 2, job);
+    own.address = rank0;
+    const JobTerms terms = come(own).ear->terms().value();
+    return terms.small_slots + terms.bulk_slots;
+  };
+  for (const char* const job : {"1", "2", "3", "4"}) EXPECT_EQ(slots_of(job, "b", "a"), 512);
+  EXPECT_LT(slots_of("5", "b", "a"), 512);
+  EXPECT_EQ(slots_of("6", "a", "b"), 512);
+}
+
 // Each job has a place for each of its ranks, however few of them come.
 TEST_F(Registry, JobsHaveAllPlacesTogetherAndOneAddressAShare) {
   RegistryOptions few = options();
