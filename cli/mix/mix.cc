@@ -219,7 +219,7 @@ class Mix final : public Command {
 
   static ExitCode interrupted(Output& output, ProgressLine& progress) {
     progress.end();
-    output.log("infold mix: stopped by {}\n", desk::InterruptGuard::signal_name());
+    output.log("infold mix: stopped on request\n");
     return ExitCode::kFailed;
   }
 
