@@ -79,6 +79,7 @@ def names_what_can_be_reproduced(infold, folder):
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     figures = [line for line in lines if "figure" in line]
     check(len(figures) > 40 and all("theirs" in figure for figure in figures), done.stdout)
+    check({figure["unit"] for figure in figures} == {"tensor times", "%"}, done.stdout)
     check(lines[-1]["good"] and lines[-1]["command"] == "infold reproduce byteps", done.stdout)
     refused(
         infold,
