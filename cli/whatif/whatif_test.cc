@@ -126,6 +126,25 @@ TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
   EXPECT_NEAR(places[3]["step_us"], 1000 + 8900, 200);
 }
 
+TEST_F(WhatIfCommand, MarksPredictionsThatWereNotComparedWithMeasuredSteps) {
+  const std::string note = "* not compared with measured steps";
+  const Outcome places = whatif({"--link", "100M", "--svg", file("steps.svg")});
+  EXPECT_THAT(places.out, AllOf(HasSubstr("\n  ring * "), HasSubstr("\n  workers * "),
+                                HasSubstr("\n  switch  "), HasSubstr("\n  nowhere  "),
+                                HasSubstr("\n  " + note + "\n")));
+  EXPECT_THAT(content(file("steps.svg")), AllOf(HasSubstr(">workers *<"), HasSubstr(note)));
+  const Outcome sweep = whatif({"--sweep", "link=10M,100M", "--place", "switch", "--place",
+                                "workers", "--svg", file("rate.svg")});
+  EXPECT_THAT(sweep.out, AllOf(HasSubstr(" switch  workers *\n"), HasSubstr("\n  " + note + "\n")));
+  EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr(">workers *<"), HasSubstr(note)));
+  EXPECT_THAT(whatif({"--link", "100M", "--place", "switch"}).out, Not(HasSubstr("*")));
+  EXPECT_THAT(whatif({"--link", "100M", "--place", "switch", "--model", "formula"}).out,
+              AllOf(HasSubstr("\n  switch * "), HasSubstr(note)));
+  for (const json& each : whatif({"--link", "100M", "--json"}).predictions()) {
+    EXPECT_EQ(each["unchecked"], each["place"] == "ring" || each["place"] == "workers");
+  }
+}
+
 TEST_F(WhatIfCommand, SaysThatASwitchDoesNotHelp) {
   EXPECT_THAT(whatif({"--link", "100G", "--rtt-us", "10"}).out,
               AllOf(HasSubstr("does not change the time of a step"),
