@@ -19,7 +19,8 @@ class Living {
   static Living& all();
   void add(Backend* backend);
   void remove(Backend* backend);
-  // Each backend finishes the calls that have begun, and leaves its job.
+  // Each backend finishes the calls that have begun, and leaves its job. A forked child ends its
+  // own backends and not those of its parent.
   void close();
 
  private:
