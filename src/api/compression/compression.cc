@@ -40,6 +40,11 @@ std::uint16_t encoding_of(std::uint64_t setting, std::span<Parameter* const> fou
   return static_cast<std::uint16_t>(number % 0xFFFF + 1);
 }
 
+// See compress::Leg.
+std::size_t usual_bytes_max(std::size_t elements) {
+  return (std::size_t{64} << 10) + 16 * elements;
+}
+
 // The number of an encoding only stands for a setting and a step, so the user needs an explanation.
 Error explained(Error error) {
   if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
@@ -240,6 +245,9 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
                                            std::vector<compress::Leg> legs) {
   std::vector<Parameter*> going(found.begin(), found.end());
   while (!going.empty()) {
+    for (std::size_t i = 0; i < going.size(); ++i) {
+      if (legs[i].bytes_max == 0) legs[i].bytes_max = usual_bytes_max(going[i]->elements);
+    }
     auto answers = exchange.make(legs);
     if (!answers) return tl::unexpected(answers.error());
     std::vector<Parameter*> still;

@@ -36,7 +36,8 @@ class LegExchange {
         stop_(options.stop),
         heads_(std::move(heads)) {}
 
-  // One answer for each leg, valid until clear().
+  // One answer for each leg, valid until clear(). Requires: each leg of a gather says its
+  // bytes_max.
   Result<std::vector<compress::Answer>> make(std::span<const compress::Leg> legs);
   // Frees the answers' memory for the next step.
   void clear();
