@@ -55,6 +55,13 @@ def check_torch():
         raise ImportError(reason)
 
 
+def require_torch(module):
+    """For the head of a module that needs torch."""
+    if not has_torch():
+        raise ImportError(f"{module} is for PyTorch, and torch is not installed")
+    check_torch()
+
+
 def _refuse(*_arguments):
     check_torch()
 

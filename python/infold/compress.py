@@ -2,6 +2,10 @@
 """Gradients that travel compressed, for DistributedDataParallel and FSDP2. docs/compression.md
 lists the methods, their settings and the memories."""
 
+from infold import _version
+
+_version.require_torch(__name__)
+
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import weak

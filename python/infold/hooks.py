@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Communication hooks for DistributedDataParallel."""
 
+from infold import _version
+
+_version.require_torch(__name__)
+
 from torch import futures
 from torch.utils import weak
 

@@ -192,6 +192,14 @@ def test_joining_alone_fails_with_what_is_missing():
         infold.Communicator.join(sites="here")
 
 
+@pytest.mark.parametrize("module", ["compress", "hooks", "trace"])
+def test_parts_for_torch_say_that_it_is_missing(module):
+    for line in (f"from infold import {module}", f"import infold.{module}"):
+        _, errors = program(line).communicate(timeout=60)
+        last = errors.splitlines()[-1]
+        assert last == f"ImportError: infold.{module} is for PyTorch, and torch is not installed"
+
+
 THREE_LINES = """
     import array, infold, os
     assert not hasattr(infold, "hooks")
