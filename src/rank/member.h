@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's membership of a job, behind a Communicator. Gives calls their order and their
-// deadlines, has each made by its launch (calls/launch/), and makes the call's result from what
-// becomes of its transfers. A failed call does not change any tensor. It ends the job, so that
-// later calls fail as well.
+// One rank's membership of a job, behind a Communicator. It gives calls their order and their
+// deadlines, lets the launch of each call make the call (calls/launch/), and makes the call's
+// result from the outcomes of its transfers. A failed call does not change its inputs, except as
+// CallOptions::keep_input says. It ends the job, so that later calls fail as well.
 //
 // In a child that was forked from this process, calls fail and nothing else has an effect. No lock
 // is taken there.
@@ -68,7 +68,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   }
   ~Member() override;
 
-  // A refused request also gives a handle; its call has failed.
+  // Returns a handle even if the request is refused; the handle's call has then failed.
   Handle start(const CallRequest& request);
   void leave();
 
@@ -84,7 +84,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   void lose_rank(std::uint32_t rank);
   // `lost_switch`, if not empty, is the address of the lost switch behind that site.
   void lose_site(std::uint8_t site, const std::string& lost_switch = {});
-  // The job is over at another rank, which has left.
+  // Tells the member that the job is over at another rank, which has left.
   void hear_end(const core::Abort& abort);
 
   // These are for handles.
@@ -92,8 +92,8 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   // The error of every call if this process was forked from the one that joined the job.
   std::optional<Error> refuse_child() const;
   void cancel(const Call& call);
-  // Drives the job on this thread until the call is done or the time has come. Returns at once if
-  // another thread drives.
+  // Drives the job on this thread until the call is done or the deadline has passed. Returns at
+  // once if another thread drives.
   void drive_until(const Call& call, base::Instant deadline);
   void recycle(Call& call) { calls_.recycle(call); }
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
@@ -132,7 +132,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   Call of_child_{*this, nullptr};        // stands for every call that a forked child makes
   InFlight in_flight_;                   // its threads use all of the above
   std::optional<Rejoiner> rejoiner_;     // its thread also uses in_flight_
-  std::optional<CheckedCalls> checked_;  // likewise
+  std::optional<CheckedCalls> checked_;  // its thread also uses in_flight_
 };
 
 }  // namespace infold::rank
