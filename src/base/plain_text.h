@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text from other processes, as people may see it. Some characters do not show, and change what is
-// around them: control characters end lines and command terminals, and bidirectional ones reorder a
-// line, so that it reads as another one. Any thread may call.
+// Makes text from other processes fit to show to people. Some characters are invisible and change
+// what is around them: control characters end lines and command terminals, and bidirectional ones
+// reorder a line, so that it reads like another one. Any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct CodePoint {
 // Requires: the text is not empty.
 CodePoint decode_first(std::string_view text);
 
-// Replaces each byte that is not UTF-8, and each control character of Unicode (C0 except newlines,
-// C1, bidirectional ones, separators of lines and paragraphs), by '?'.
+// Writes '?' for each byte that is not UTF-8 and for each control character of Unicode: C0 except
+// newlines, C1, bidirectional ones, and separators of lines and paragraphs.
 std::string plain_text(std::string_view text);
 
 }  // namespace infold::base
