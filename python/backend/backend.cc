@@ -95,6 +95,7 @@ Backend::~Backend() {
     keep_for_ever(watch_);
     keep_for_ever(delegation_);
     keep_for_ever(messages_);
+    keep_for_ever(std::move(delegated_));
     return;
   }
   Living::all().remove(this);

@@ -154,7 +154,12 @@ class SentMessage final : public MessageWork {
 
   // Keeps the answer's work, because the answer comes even if nobody waits for this message.
   ~SentMessage() override {
-    if (process_.is_current() && !isCompleted()) post_->keep(answer_);
+    if (!process_.is_current()) {
+      keep_for_ever(std::move(pieces_));
+      keep_for_ever(std::move(answer_));
+    } else if (!isCompleted()) {
+      post_->keep(answer_);
+    }
   }
 
  private:
@@ -222,8 +227,15 @@ class ReceivedMessage : public MessageWork {
                 static_cast<const std::byte*>(room_.const_data_ptr()) + kHeaderBytes, to_.nbytes());
   }
 
+  // For destructors. The answer goes out even if nobody waits for this message.
   void keep_answer() {
-    if (process_.is_current() && !isCompleted() && answer_) post_->keep(answer_);
+    if (!process_.is_current()) {
+      keep_for_ever(first_);
+      keep_for_ever(std::move(rest_));
+      keep_for_ever(std::move(answer_));
+    } else if (!isCompleted() && answer_) {
+      post_->keep(answer_);
+    }
   }
 
   const MessageHeader expected_;
@@ -270,7 +282,7 @@ class MessageFromAny final : public ReceivedMessage {
 
   ~MessageFromAny() override {
     if (!process_.is_current()) {
-      keep_for_ever(first_);
+      keep_answer();
       keep_for_ever(std::move(thread_));
       return;
     }

@@ -2,8 +2,8 @@
 //
 // Tells the process that made an object from a child that was forked from it. The child has a copy
 // of the object, but not the threads that serve it, and the parent's sockets are open in the child
-// as well. A copy must therefore not be used, nor be destroyed: its destructor would wait for these
-// threads, or write to these sockets in the parent's name. Any thread may call.
+// as well. A copy must therefore neither be used nor be destroyed: its destructor would wait for
+// these threads, or write to these sockets in the parent's name. Any thread may call.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace infold::io {
 
 class OwnProcess {
  public:
-  // Takes the lock of no mutex, because another thread of the parent may have held it at the fork.
+  // Takes no lock, because another thread of the parent may have held it at the fork.
   bool is_current() const { return getpid() == number_; }
   int number() const { return number_; }
 
