@@ -113,8 +113,10 @@ void GroupJob::begin_works() {
     if (!reason) continue;
     // The other ranks wait for this rank's tensor. Leaving the job tells them that it will not
     // come.
-    if (!closed_) closed_ = closed_because(*reason);
-    has_failed_ = true;
+    if (!closed_) {
+      closed_ = closed_because(*reason);
+      has_failed_ = true;
+    }
     communicator_.reset();
   }
   std::deque<c10::intrusive_ptr<Work>> lost;
