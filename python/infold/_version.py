@@ -56,7 +56,7 @@ def check_torch():
 
 
 def require_torch(module):
-    """For the head of a module that needs torch."""
+    """Raises ImportError if torch is missing. A module that needs torch calls this first."""
     if not has_torch():
         raise ImportError(f"{module} is for PyTorch, and torch is not installed")
     check_torch()

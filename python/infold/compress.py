@@ -3,7 +3,7 @@
 lists the methods, their settings and the memories."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 from infold import _version
 
@@ -77,7 +77,7 @@ class hook:
         _check_kind("method", method, str, "a name")
         _check_kind("memory", memory, str, "a name")
         _check_kind("memory_settings", memory_settings, (Mapping, type(None)), "a dict of numbers")
-        _check_kind("seed", seed, int, "a whole number")
+        _check_kind("seed", seed, SupportsIndex, "a whole number")
         _check_kind("steering", steering, (Mapping, type(None)), "a dict")
         memory_settings = dict(memory_settings or {})
         _check_numbers(method, settings)
@@ -244,8 +244,7 @@ def _check_kind(name, value, kind, wanted):
 
 def _check_numbers(where, settings):
     for name, value in settings.items():
-        if not hasattr(value, "__float__"):  # also numpy's numbers have it, and no text
-            raise TypeError(f"infold: {where}: {name} is {value!r}; allowed: a number")
+        _check_kind(f"{where}: {name}", value, SupportsFloat, "a number")
 
 
 def _check_state(state):
@@ -253,7 +252,7 @@ def _check_state(state):
 
     def check(is_right, what):
         if not is_right:
-            raise ValueError(f"infold: this is no state of a compression hook: {what}")
+            raise ValueError(f"infold: this is not a state of a compression hook: {what}")
 
     check(isinstance(state, Mapping), f"it is {type(state)}")
     kinds = {"choice": str, "rank": int, "world": int, "parameters": Mapping}

@@ -100,7 +100,7 @@ def test_a_state_that_is_cut_off_is_refused_when_it_is_loaded():
 )
 def test_what_is_no_state_is_refused_in_words(change, words):
     hook = infold.compress.hook("topk")
-    with pytest.raises(ValueError, match=f"this is no state of a compression hook: .*{words}"):
+    with pytest.raises(ValueError, match=f"this is not a state of a compression hook: .*{words}"):
         hook.load_state_dict(change(hook.state_dict()))
 
 
@@ -123,6 +123,7 @@ def test_settings_of_another_type_are_refused_by_name():
             infold.compress.hook(method, **options)
     with pytest.raises(TypeError, match="topk: ratio is '0.1'; allowed: a number"):
         infold.compress.measure("topk", ratio="0.1")
+    infold.compress.hook("topk", seed=torch.tensor(3))
     assert "ratio=0.5" in infold.compress.hook("topk", ratio=torch.tensor(0.5)).choice
 
 
