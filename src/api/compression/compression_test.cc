@@ -384,7 +384,7 @@ TEST(Compression, RefusesAWrongState) {
     if (entry.what == "step") entry.values = {std::nanf(""), 0};
   }
   EXPECT_EQ(compression.load(wild, 0, 1).error().message,
-            "compression: the state's count of steps of a is no number");
+            "compression: the state's count of steps of a is not a number");
 }
 
 // Codes travel with their lengths up to the length that the last call predicts, and the rest

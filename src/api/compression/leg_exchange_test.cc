@@ -105,8 +105,9 @@ TEST(LegExchange, AMethodWithoutALimitHasTheUsualOne) {
       const ParameterView view{"weight", gradient};
       const auto done = compression->average(comm, {&view, 1});
       ASSERT_EQ(done.has_value(), length == kUsual);
-      if (!done)
+      if (!done) {
         EXPECT_THAT(done.error().message, HasSubstr("rank 0 says that its code has 81537"));
+      }
     });
   }
 }

@@ -26,7 +26,7 @@ Result<LoadedState> sort_entries(const Entries& entries) {
   for (const CompressionState::Entry& entry : entries) {
     const bool counts = entry.what == Parameter::kStepName;
     if (counts && !std::all_of(entry.values.begin(), entry.values.end(), is_step_digit)) {
-      return refuse_state(fmt::format("'s count of steps of {} is no number", entry.parameter));
+      return refuse_state(fmt::format("'s count of steps of {} is not a number", entry.parameter));
     }
     sorted[entry.parameter].push_back(entry);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a checkpoint has of each parameter, until the parameter is made.
+// Keeps what a checkpoint has of each parameter until the parameter is made.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace infold {
 using Entries = std::vector<CompressionState::Entry>;
 using LoadedState = std::map<std::string, Entries, std::less<>>;
 
-// Sorts the entries by parameter. Refuses a number of steps that is not one.
+// Sorts the entries by parameter. Refuses a count of steps that is not a number.
 Result<LoadedState> sort_entries(const Entries& entries);
 // Gives a new parameter what a checkpoint has of it. Refuses entries that are missing or of another
 // size.

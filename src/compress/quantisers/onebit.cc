@@ -71,7 +71,7 @@ class OneBit final : public GatheredCompressor {
     return true;
   }
 
-  // Every code has exactly as many.
+  // Every code has exactly this length.
   std::size_t code_bytes_max() const override {
     return buckets() * sizeof(Means) + packed_bytes(elements_, 1);
   }
