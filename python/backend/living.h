@@ -3,7 +3,7 @@
 // All backends that have not ended. They leave their jobs when the interpreter ends, because a
 // process that ends without leaving looks to the other ranks like one that died.
 //
-// Any thread may call any method.
+// Any thread may call any method. A forked child begins without its parent's backends.
 #pragma once
 
 #include <set>
@@ -19,11 +19,12 @@ class Living {
   static Living& all();
   void add(Backend* backend);
   void remove(Backend* backend);
-  // Each backend finishes the calls that have begun, and leaves its job. A forked child ends its
-  // own backends and not those of its parent.
+  // Each backend finishes the calls that have begun, and leaves its job.
   void close();
 
  private:
+  Living();
+
   base::Mutex mutex_;
   std::set<Backend*> backends_ GUARDED_BY(mutex_);
 };
