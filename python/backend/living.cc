@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/backend/living.h"
 
+#include <pthread.h>
+
 #include "python/backend/backend.h"
 
 namespace infold::pytorch {
+
+// A fork takes the lock, so that no other thread holds it when the child begins. Handlers of a fork
+// have no arguments.
+Living::Living() {
+  pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.lock(); },
+                 []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.unlock(); },
+                 []() NO_THREAD_SAFETY_ANALYSIS {
+                   all().backends_.clear();
+                   all().mutex_.unlock();
+                 });
+}
 
 Living& Living::all() {
   static Living living;
