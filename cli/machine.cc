@@ -155,7 +155,7 @@ Finding inspect_open_files(io::DescriptorLimits limits) {
   const auto shown = [](std::size_t limit) {
     return limit == SIZE_MAX ? std::string("unlimited") : fmt::format("{}", limit);
   };
-  const std::uint32_t wanted = join::ServerOptions{}.connections_max;
+  const std::uint32_t wanted = join::ConnectionLimits{}.connections_max;
   const std::size_t raised = io::raised_descriptor_limit(limits, join::kDescriptorsWanted);
   const std::uint32_t connections = join::connections_within(raised, wanted);
   Finding finding{.name = "open files", .ok = connections == wanted};

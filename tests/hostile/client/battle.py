@@ -13,23 +13,29 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 import urllib.request
 
-TESTS = pathlib.Path(__file__).resolve().parents[1]
+TESTS = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TESTS / "network"))
 import xdp_network
 from processes import PATIENCE, Job, expect, free_port, wait_until
 
-HERE = pathlib.Path(__file__).resolve().parent
+CLIENT = TESTS / "hostile" / "hostile_test.py"
 ATTACKER_ADDRESS = "127.0.0.3"
 ATTACKERS = "10.77.1"  # a network behind the last host
 HONEST_BYTES = (4096, 1 << 20)
 # DEADLINE_S limits the joining and each call of an honest rank, and HONEST_S limits one of its
 # jobs. The limits allow for a slow, busy machine, because a job that an attack holds up takes this
 # long on any machine.
-DEADLINE_S, HONEST_S = 20, 40
+DEADLINE_S, HONEST_S = 60, 180
 # An attacker's process ends by itself. This limit is for one that a socket blocks.
-ATTACKER_SLACK_S = 10
+ATTACKER_SLACK_S = 120
+# A switch limits the lines of its log, so that an attacker does not fill the disk.
+LOG_BYTES_MAX = 16 << 20
+# The categories of Unicode whose characters act on a terminal, and those of bytes that do not form
+# text.
+STRANGE = ("Cc", "Cs")
 # The switch may take this much more memory than it states, because allocators have slack. It may
 # have this many more threads than it states: those of an idle process, which are the main thread, a
 # shard, and the threads of its pages and logs.
@@ -49,13 +55,23 @@ def status_of(process):
         return None
 
 
+def expect_plain_lines(log):
+    """No bytes of strangers may act on the terminal that shows a log, or fill the disk."""
+    expect(log.stat().st_size <= LOG_BYTES_MAX, f"a log of {log.stat().st_size} bytes")
+    text = log.read_text(encoding="utf-8", errors="surrogateescape")
+    strange = sorted(
+        {each for each in text if each != "\n" and unicodedata.category(each) in STRANGE}
+    )
+    expect(not strange, f"the log has {strange}")
+
+
 @contextlib.contextmanager
 def switch_process(folder, *words):
     """Runs a switch, and yields it with the limits that it stated. Its output goes to a file,
     because no process reads it meanwhile."""
-    said = pathlib.Path(folder) / "said"
-    with open(said, "wb") as out, open(pathlib.Path(folder) / "log", "wb") as log:
-        switch = subprocess.Popen(words, stdout=out, stderr=log)
+    said, log = pathlib.Path(folder) / "said", pathlib.Path(folder) / "log"
+    with open(said, "wb") as out, open(log, "wb") as err:
+        switch = subprocess.Popen(words, stdout=out, stderr=err)
     try:
         wait_until(
             lambda: said.read_bytes().endswith(b"\n") or switch.poll() is not None,
@@ -64,7 +80,8 @@ def switch_process(folder, *words):
         expect(switch.poll() is None, "the switch does not start")
         yield switch, json.loads(said.read_bytes().splitlines()[0])
         if switch.poll() not in (None, 0):
-            print((pathlib.Path(folder) / "log").read_text(errors="backslashreplace")[-2000:])
+            print(log.read_text(errors="backslashreplace")[-2000:])
+        expect_plain_lines(log)
     finally:
         switch.kill()
         switch.wait()
@@ -121,7 +138,7 @@ class Loopback:
 
     def start_attacker(self, *words):
         return subprocess.Popen(
-            [sys.executable, str(HERE / "hostile_test.py"), *words],
+            [sys.executable, str(CLIENT), *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -194,7 +211,7 @@ class Namespaces:
                 "nsenter",
                 xdp_network.space_of(2),
                 sys.executable,
-                str(HERE / "hostile_test.py"),
+                str(CLIENT),
                 *words,
             ],
             stdout=subprocess.PIPE,

@@ -1,42 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Streams that say drawn messages in any order, and end in any way, against a real server in this
-// process. Every stream ends, no reply comes out of its turn, honest ranks join beside them, and
-// nothing stays: no job, no slot, no stream that counts, no thread and no connection.
+// Ranks that say drawn messages in any order, and end in any way, against a real server in this
+// process. Every connection ends, no reply comes out of its turn, honest ranks join beside them,
+// and nothing stays: no job, no slot, no connection that counts, no thread and no descriptor.
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <fcntl.h>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <sys/socket.h>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include "base/mutex.h"
 #include "base/prng.h"
-#include "io/host/file_descriptor.h"
 #include "join/client/job_link.h"
+#include "join/connection/other_end_testing.h"
 #include "join/registry/fuzzing.h"
 #include "join/registry/job_registry.h"
 #include "join/registry/testing.h"
 #include "join/service/join_server.h"
-#include "proto/infold/v1/control.grpc.pb.h"
+#include "proto/infold/v1/control.pb.h"
 
 namespace infold::join::testing {
 namespace {
 
 constexpr std::uint64_t kSeeds = 150;
-// The most streams that one address may have: as many as an honest job's ranks, which can all join
-// only if no stream counts that has ended.
-constexpr std::uint32_t kStreamsMax = 12;
-constexpr std::size_t kConnections = 3;
+// The most connections that one address may have: as many as an honest job's ranks, which can all
+// join only if no connection counts that has ended.
+constexpr std::uint32_t kConnectionsMax = 12;
 // Only a hang takes as long.
 constexpr std::chrono::seconds kHang{100};
 
@@ -44,8 +39,8 @@ struct Server {
   Server() {
     ServerOptions options;
     options.on_event = [](const JoinEvent&) {};
-    options.streams.streams_of_address_max = kStreamsMax;
-    options.streams.hellos_at_once = options.streams.openings_at_once = 1'000'000;
+    options.limits.connections_of_address_max = kConnectionsMax;
+    options.limits.hellos_at_once = options.limits.openings_at_once = 1'000'000;
     const auto any_port = *io::SocketAddress::parse("127.0.0.1:0", "test");
     RegistryOptions of_registry;
     of_registry.on_event = options.on_event;
@@ -59,53 +54,32 @@ struct Server {
   std::unique_ptr<JoinServer> server;
 };
 
-// A connection, which can be broken below gRPC.
-class Connection {
- public:
-  explicit Connection(const io::SocketAddress& server) {
-    io::FileDescriptor own(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(connect(own.get(), server.data(), server.bytes()), 0);
-    breaks_ = io::FileDescriptor(dup(own.get()));
-    EXPECT_EQ(fcntl(own.get(), F_SETFL, O_NONBLOCK), 0);
-    stub_ = v1::Control::NewStub(grpc::CreateInsecureChannelFromFd("server", own.release()));
-  }
-  v1::Control::Stub& stub() { return *stub_; }
-  void cut() const { shutdown(breaks_.get(), SHUT_RDWR); }
-
- private:
-  io::FileDescriptor breaks_;
-  std::unique_ptr<v1::Control::Stub> stub_;
-};
-
 // Replies of each kind that drawn streams heard.
 std::array<std::atomic<int>, 8> heard_of_kind = {};
 
-// One stream with its reader, which checks the order of the answers.
-class Stream {
+// A connection with its reader, which checks the order of the answers.
+class Connection {
  public:
-  explicit Stream(Connection& connection)
-      : connection_(connection), stream_(connection.stub().Join(&context_)) {
+  explicit Connection(const io::SocketAddress& server) : end_(server) {
+    EXPECT_TRUE(end_.is_open());
     reader_ = std::thread([this] { read(); });
   }
-  ~Stream() {
-    reader_.join();
-    stream_->Finish();
-  }
+  ~Connection() { reader_.join(); }
 
-  void say(const v1::JoinRequest& request) { stream_->Write(request); }
-  // That many replies, or the end.
+  void say(const v1::JoinRequest& request) const { end_.say(request); }
+  void say_bytes(const std::string& bytes) const { end_.say_bytes(bytes); }
+  // Waits for that many replies, or for the end.
   void wait_for(int replies) {
     base::MutexLock lock(mutex_);
     EXPECT_TRUE(changed_.wait_for(
         lock, kHang, [&]() REQUIRES(mutex_) { return heard_ >= replies || is_over_; }));
   }
-  void close_half() { stream_->WritesDone(); }
-  void cancel() { context_.TryCancel(); }
-  void break_connection() const { connection_.cut(); }
+  void close_half() const { end_.close_half(); }
+  void cut() const { end_.cut(); }
 
  private:
   void read() {
-    for (v1::JoinReply reply; stream_->Read(&reply);) {
+    for (v1::JoinReply reply; end_.hear(reply);) {
       const base::MutexLock lock(mutex_);
       EXPECT_FALSE(was_refused_) << "a reply after the last one";
       was_refused_ = reply.has_refused();
@@ -122,9 +96,7 @@ class Stream {
     changed_.notify_all();
   }
 
-  Connection& connection_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::JoinRequest, v1::JoinReply>> stream_;
+  OtherEnd end_;
   base::Mutex mutex_;
   base::ConditionVariable changed_;
   int heard_ GUARDED_BY(mutex_) = 0;
@@ -139,54 +111,60 @@ class DrawnRank {
   DrawnRank(std::uint64_t seed, std::size_t index)
       : prng_(base::mix64(seed) + index), index_(index) {}
 
-  void run(Connection& connection) {
-    Stream stream(connection);
-    if (prng_.chance(0.1)) return end(stream);
-    if (prng_.chance(0.9)) say_hello(stream);
+  void run(const Server& server) {
+    Connection connection(server.server->address());
+    if (prng_.chance(0.1)) return end(connection);
+    if (prng_.chance(0.9)) say_hello(connection);
     if (prng_.chance(0.7)) {  // so far as it should be
-      wait(stream);
-      say_ready(stream);
-      wait(stream);
+      wait(connection);
+      say_ready(connection);
+      wait(connection);
     }
-    for (auto steps = prng_.below(6); steps > 0; --steps) step(stream);
-    end(stream);
+    for (auto steps = prng_.below(6); steps > 0; --steps) step(connection);
+    end(connection);
   }
 
  private:
-  void step(Stream& stream) {
+  void step(Connection& connection) {
     const double drawn = prng_.uniform();
     if (drawn < 0.35) {
-      wait(stream);
+      wait(connection);
     } else if (drawn < 0.7) {
-      say_ready(stream);
+      say_ready(connection);
     } else if (drawn < 0.8) {
-      say_leave(stream);
+      say_leave(connection);
     } else if (drawn < 0.85) {
       v1::JoinRequest request;
       request.mutable_lost();
       parts_ = true;
-      stream.say(request);
+      connection.say(request);
     } else if (drawn < 0.87) {
       v1::JoinRequest request;
       request.mutable_transfer()->set_elements(prng_.next());
       request.mutable_transfer()->set_format(static_cast<std::uint32_t>(prng_.below(10)));
       if (prng_.chance(0.5)) request.mutable_transfer_size();
       parts_ = true;  // no terms ask for it
-      stream.say(request);
+      connection.say(request);
     } else if (drawn < 0.9) {
-      stream.say({});  // nothing in it
+      // A keepalive, an announcement alone, or one that is too long.
+      constexpr std::array<std::uint32_t, 3> kLengths = {0, 100, 1'000'000};
+      const std::uint32_t length = kLengths[prng_.below(kLengths.size())];
+      parts_ = parts_ || length != 0;
+      std::string bytes;
+      for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<char>(length >> shift));
+      connection.say_bytes(bytes);
     } else {
-      say_hello(stream);
+      say_hello(connection);
     }
   }
 
   // Only for answers that must come: Joined within its patience after its Hello, then Go within it.
-  void wait(Stream& stream) const {
-    if (!parts_ && said_hello_) stream.wait_for(said_ready_ ? 2 : 1);
+  void wait(Connection& connection) const {
+    if (!parts_ && said_hello_) connection.wait_for(said_ready_ ? 2 : 1);
   }
 
   // Mostly of one of two small jobs, as its neighbours are.
-  void say_hello(Stream& stream) {
+  void say_hello(Connection& connection) {
     v1::JoinRequest request;
     *request.mutable_hello() = fuzzing::hello_from(drawn());
     v1::Hello& hello = *request.mutable_hello();
@@ -203,34 +181,32 @@ class DrawnRank {
     constexpr std::array<std::uint32_t, 4> kPatience_ms = {1, 10, 20, 40};
     hello.set_patience_ms(kPatience_ms[prng_.below(kPatience_ms.size())]);
     said_hello_ = true;
-    stream.say(request);
+    connection.say(request);
   }
 
-  void say_ready(Stream& stream) {
+  void say_ready(Connection& connection) {
     v1::JoinRequest request;
     *request.mutable_ready() = prng_.chance(0.7) ? v1::Ready() : fuzzing::ready_from(drawn());
     said_ready_ = true;
-    stream.say(request);
+    connection.say(request);
   }
 
-  void say_leave(Stream& stream) {
+  void say_leave(Connection& connection) {
     v1::JoinRequest request;
     *request.mutable_leave() = prng_.chance(0.7) ? v1::Leave() : fuzzing::leave_from(drawn());
     parts_ = true;
-    stream.say(request);
+    connection.say(request);
   }
 
-  void end(Stream& stream) {
+  void end(Connection& connection) {
     const double drawn = prng_.uniform();
     if (drawn < 0.4) {
-      stream.close_half();
+      connection.close_half();
     } else if (drawn < 0.6) {
-      say_leave(stream);
-      stream.close_half();
-    } else if (drawn < 0.9) {
-      stream.cancel();
+      say_leave(connection);
+      connection.close_half();
     } else {
-      stream.break_connection();
+      connection.cut();
     }
   }
 
@@ -249,15 +225,10 @@ class DrawnRank {
 
 void run_ranks(const Server& server, std::uint64_t seed) {
   base::Prng prng(seed);
-  std::vector<std::unique_ptr<Connection>> connections;
-  for (std::size_t i = 0; i < kConnections; ++i) {
-    connections.push_back(std::make_unique<Connection>(server.server->address()));
-  }
   std::vector<std::thread> ranks;
   const std::size_t count = 1 + prng.below(8);
   for (std::size_t index = 0; index < count; ++index) {
-    Connection& own = *connections[prng.below(kConnections)];
-    ranks.emplace_back([seed, index, &own] { DrawnRank(seed, index).run(own); });
+    ranks.emplace_back([seed, index, &server] { DrawnRank(seed, index).run(server); });
   }
   for (std::thread& rank : ranks) rank.join();
 }
@@ -276,7 +247,8 @@ void wait_until(const char* what, Done done) {
   }
 }
 
-// A stream is given back a moment after its rank has seen its end: the first try may be refused.
+// A connection is given back a moment after its rank has seen its end: the first try may be
+// refused.
 bool join_honestly(const Server& server, std::uint32_t world) {
   std::vector<std::thread> ranks;
   std::atomic<std::uint32_t> done = 0;
@@ -293,7 +265,7 @@ bool join_honestly(const Server& server, std::uint32_t world) {
   return done == world;
 }
 
-TEST(DrawnStreams, LeaveNothingAndDisturbNoOtherRank) {
+TEST(DrawnRanks, LeaveNothingAndDisturbNoOtherRank) {
   Server server;
   ASSERT_TRUE(join_honestly(server, 2));
   wait_until("the first job stays", [&] { return server.registry->status().empty(); });
@@ -306,7 +278,8 @@ TEST(DrawnStreams, LeaveNothingAndDisturbNoOtherRank) {
     EXPECT_EQ(server.registry->slots_free(), server.plane.slots_total());
     if (seed % 10 == 0) wait_until("none joins", [&] { return join_honestly(server, 2); });
   }
-  wait_until("a stream counts that has ended", [&] { return join_honestly(server, kStreamsMax); });
+  wait_until("a connection counts that has ended",
+             [&] { return join_honestly(server, kConnectionsMax); });
   RecordProperty("joined", heard_of_kind.at(v1::JoinReply::kJoined));
   RecordProperty("go", heard_of_kind.at(v1::JoinReply::kGo));
   RecordProperty("ended", heard_of_kind.at(v1::JoinReply::kEnded));

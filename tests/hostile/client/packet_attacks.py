@@ -153,7 +153,7 @@ class OwnJob:
 
     def close(self):
         for member in self.members:
-            member.call.close()
+            member.connection.close()
 
 
 def joined_or_none(target, draw):
