@@ -79,7 +79,7 @@ TEST(SwitchCommand, TakesThePlaneFromAFile) {
   const Outcome outcome = start_switch(make_switch_command(), {"--config", path.c_str()});
   EXPECT_EQ(outcome.code, ExitCode::kFailed);
 #ifdef INFOLD_XDP
-  EXPECT_THAT(outcome.log, HasSubstr("there is no interface 'infold-none'"));
+  EXPECT_THAT(outcome.log, HasSubstr("--dev: there is no interface 'infold-none'; 'ip link'"));
 #else
   EXPECT_THAT(outcome.log, HasSubstr("no packet program"));
 #endif

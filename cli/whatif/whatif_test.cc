@@ -255,6 +255,12 @@ TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("ranks=x: must be 2 to 1024"));
   EXPECT_THAT(whatif({"--sweep", "loss=0.5"}).log, HasSubstr("loss=0.5: must be 0 to 0.3"));
   EXPECT_THAT(whatif({"--sweep", "link"}).log, HasSubstr("--sweep link: must be link"));
+  EXPECT_THAT(whatif({"--sweep", "loss=0,0.1", "--loss", "0.1"}).log,
+              HasSubstr("--sweep loss replaces --loss"));
+  const Outcome formula = whatif({"--model", "formula", "--place", "hosts:2"});
+  EXPECT_EQ(formula.code, ExitCode::kBadUsage);
+  EXPECT_EQ(formula.out, "");
+  EXPECT_THAT(formula.log, HasSubstr("--model formula knows neither racks nor hosts"));
   const Outcome racks = whatif({"--place", "racks:2"});
   EXPECT_EQ(racks.code, ExitCode::kFailed);
   EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));
