@@ -91,7 +91,8 @@ def compares_what_there_is(infold, folder):
         folder,
         ("bench", "compare", "--congestion", "nosuch"),
         2,
-        "--congestion nosuch: this kernel lacks it and has no module tcp_nosuch; every Linux has reno",
+        "--congestion nosuch: this kernel lacks it and has no module tcp_nosuch; every Linux has "
+        "reno",
     )
     refused(infold, folder, ("bench", "compare", "--link", "10MB/s"), 2, "10MB/s is 80Mbit")
 

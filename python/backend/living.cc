@@ -7,15 +7,17 @@
 
 namespace infold::pytorch {
 
-// A fork takes the lock, so that no other thread holds it when the child begins. Handlers of a fork
-// have no arguments.
+// A fork takes the lock, so that no other thread holds it when the child begins.
 Living::Living() {
-  pthread_atfork([]() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.lock(); },
-                 []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.unlock(); },
-                 []() NO_THREAD_SAFETY_ANALYSIS {
-                   all().backends_.clear();
-                   all().mutex_.unlock();
-                 });
+  // clang cannot follow a lock that one function takes and another one releases.
+  const auto before = []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.lock(); };
+  const auto in_parent = []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.unlock(); };
+  // Both processes release it.
+  const auto in_child = []() NO_THREAD_SAFETY_ANALYSIS {
+    all().backends_.clear();
+    all().mutex_.unlock();
+  };
+  pthread_atfork(before, in_parent, in_child);
 }
 
 Living& Living::all() {
