@@ -191,7 +191,7 @@ class JobStream::State final : public Conversation {
     if (!*frame) return false;
     if ((*frame)->empty()) return true;
     v1::JoinReply reply;
-    if (!reply.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size()))) {
+    if (!read_message(**frame, reply)) {
       heard = end("it sent bytes that are no JoinReply");
       return false;
     }
