@@ -206,7 +206,7 @@ class JobStream::State final : public Conversation {
     return take(reader_.end(why));
   }
 
-  // What the listener is to hear now. It hears a refusal last.
+  // Returns what the listener must hear now. A refusal waits, because it is the last thing heard.
   std::optional<Heard> take(std::optional<Heard> heard) REQUIRES(mutex_) {
     if (heard && std::holds_alternative<Refusal>(*heard)) {
       if (!refusal_) refusal_ = std::get<Refusal>(std::move(*heard));

@@ -9,8 +9,8 @@
 namespace infold::join {
 namespace {
 
-// What a buffer may keep between frames. A longer one is given back, so that a connection that is
-// idle holds little.
+// A buffer that has grown beyond this is given back after its frame, so that an idle connection
+// holds little memory.
 constexpr std::size_t kKeptBytes = 512;
 
 std::uint32_t length_of(std::string_view frame) {

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
-#include <limits>
 #include <list>
 #include <map>
 #include <netinet/tcp.h>
@@ -19,6 +18,7 @@
 #include "io/address/listen.h"
 #include "io/address/tcp_connection.h"
 #include "io/host/clock.h"
+#include "io/host/patience.h"
 #include "io/memory/doorbell.h"
 #include "join/service/first_contact.h"
 #include "join/service/parse_request.h"
@@ -124,10 +124,7 @@ class FrontDoor::State {
     base::Instant next = base::Instant::never();
     if (!by_time_.empty()) next = visitors_.at(by_time_.front()).until;
     if (!goodbyes_.empty()) next = std::min(next, goodbyes_.front().until);
-    if (next == base::Instant::never()) return -1;
-    const std::int64_t left_ms = (next - io::monotonic_now()).ns / 1'000'000 + 1;
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    return static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, kMost));
+    return next == base::Instant::never() ? -1 : io::milliseconds_until(next);
   }
 
   // A queue that never empties makes no visitor wait for longer than this.
