@@ -264,7 +264,7 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
     // Many in a row mean that the path has become longer than the timeout, so that the worker asks
     // about every chunk and would not notice otherwise.
     const bool is_path = ++site.unclear_results > kUnclearResultsMax;
-    if (is_path && sample > believed) site.path.add(sample);
+    if (is_path && sample > believed) site.path.add_bound(sample);
     return;
   }
   site.unclear_results = 0;
