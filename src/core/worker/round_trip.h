@@ -24,11 +24,12 @@ class RoundTrip {
     adapt(sample);
   }
 
-  // Takes a time that a round trip at least takes. It makes timeouts longer, but it may be shorter
-  // than the path itself, so the first sample takes its place as the shortest time.
-  void add_bound(base::Duration bound) {
-    if (!least_is_measured_) least_ = std::max(least_, bound);
-    adapt(bound);
+  // Takes a time of which it is not clear which send was answered. It counts for timeouts. It may be
+  // shorter or longer than the path itself, so the first sample takes its place as the shortest
+  // time.
+  void add_unclear(base::Duration estimate) {
+    if (!least_is_measured_) least_ = estimate;
+    adapt(estimate);
   }
 
   // Sets the time without queues to a new measurement, because the path may have become longer.

@@ -44,6 +44,7 @@ struct WorkerSlot {
   std::uint64_t transfer = 0;  // the place of its transfer in the stream's order
   std::uint64_t chunk = 0;     // within the transfer
   base::Instant sent_at;
+  base::Instant first_sent_at;
 };
 
 class SlotList {

@@ -152,7 +152,8 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   RoundTrip& path = sites_[flow.site].path;
   const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
   // If a repeat was answered with the result itself, the first answer was lost on its way to us.
-  const bool is_repeat = slot.sends > 1 && answers_last_send;
+  // While the path is not known, the repeat may have been sent too early.
+  const bool is_repeat = slot.sends > 1 && answers_last_send && path.known();
   if (!slot.alone) {
     if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
     flow.window.on_result();
@@ -262,12 +263,20 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
     if (slot.confirmed) return;
     // Whichever send was answered, the path takes at least this long. One such wait means a loss.
     // Many in a row mean that the path has become longer than the timeout, so that the worker asks
-    // about every chunk and would not notice otherwise.
-    const bool is_path = ++site.unclear_results > kUnclearResultsMax;
-    if (is_path && sample > believed) site.path.add_bound(sample);
+    // about every chunk and would not notice otherwise. If the path is longer than the very first
+    // timeout, the time since the first send is the better estimate, because the wait for the
+    // answer to a query may be too short forever.
+    site.unclear_wait.add(now - slot.first_sent_at);
+    if (++site.unclear_results <= kUnclearResultsMax) return;
+    if (!site.path.known()) {
+      site.path.add_unclear(*site.unclear_wait);
+    } else if (sample > believed) {
+      site.path.add_unclear(sample);
+    }
     return;
   }
   site.unclear_results = 0;
+  site.unclear_wait.clear();
   // In a tree the field is the number of a branch at the root, which says nothing about us.
   const bool completed_it = !options_.limits.tree && packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;

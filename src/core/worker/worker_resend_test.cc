@@ -232,5 +232,28 @@ TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
   EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
 }
 
+// The path takes 13 ms, so the worker queries every chunk after the first timeout of 10 ms, and the
+// answer comes 2 or 3 ms after the query. In the past it took no such time as a sample, because the
+// path could have been shorter, and queried every chunk of the job.
+TEST(WorkerResend, APathLongerThanTheFirstTimeoutIsMeasured) {
+  constexpr int kCalls = 40;
+  WorkerWithOther rank(kCalls);
+  for (int i = 0; i < kCalls; ++i) {
+    const Instant sent_at = at(100 * i);
+    const Instant back_at = sent_at + base::milliseconds(13);
+    rank.call(sent_at);
+    rank.send(sent_at);
+    while (rank.deadline() < back_at) {
+      const Instant due = rank.deadline();
+      rank.time_out(due);
+      rank.lose(due);
+    }
+    rank.answer(back_at);
+  }
+  EXPECT_EQ(rank.counters().received_result, std::uint64_t{kCalls});
+  EXPECT_GE(rank.counters().sent_query, 32U) << "one answer of unclear origin means little";
+  EXPECT_LE(rank.counters().sent_query, 34U);
+}
+
 }  // namespace
 }  // namespace infold::core
