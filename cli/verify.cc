@@ -109,7 +109,8 @@ class Verify final : public Command {
       return fail(output, desk::InterruptGuard::interrupted() ? kStopped : problem);
     }
     if (communicator.rank() == 0) {
-      output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
+      output.text("{}, seed {}\n\n{:<16} {:>8} {:>13}  {}\n",
+                  counted(static_cast<std::uint64_t>(communicator.world()), "rank"), seed_,
                   "collective", "calls", "elements", "compared with");
     }
     const Clock::time_point start = Clock::now();
@@ -120,7 +121,9 @@ class Verify final : public Command {
         progress.show(call_, cases.size() * rounds_, "calls compared");
         std::string error;
         const std::optional<Finding> finding = make(communicator, ranks, each, error);
-        if (desk::InterruptGuard::interrupted()) return fail(output, kStopped);
+        const bool is_stopped = desk::InterruptGuard::interrupted();
+        if (is_stopped || finding || !error.empty()) progress.clear();
+        if (is_stopped) return fail(output, kStopped);
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }

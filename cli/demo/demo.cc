@@ -261,7 +261,7 @@ class Demo final : public Command {
     return ExitCode::kFailed;
   }
   static ExitCode fail(Output& output, const std::string& reason) {
-    output.log("infold: {}\n", reason);
+    output.log("infold demo: {}\n", reason);
     return ExitCode::kFailed;
   }
 

@@ -147,6 +147,7 @@ class Emulate final : public Command {
     }
     announce(output, **emulator);
     while (!guard.wait_for(kLogTick)) log_quiet_moment();
+    output.log("infold emulate: stopped on request\n");
     const emulate::EmulationReport report = (*emulator)->report();
     return conclude(output, report, measure::process_s() - processor_begun);
   }

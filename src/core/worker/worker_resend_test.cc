@@ -237,18 +237,31 @@ TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
 // path could have been shorter, and queried every chunk of the job.
 TEST(WorkerResend, APathLongerThanTheFirstTimeoutIsMeasured) {
   constexpr int kCalls = 40;
-  WorkerWithOther rank(kCalls);
+  Worker rank(worker_options(0));
+  Worker other(worker_options(1));
+  Aggregator aggregator(aggregator_options());
+  std::vector<std::byte> out(1472);
   for (int i = 0; i < kCalls; ++i) {
     const Instant sent_at = at(100 * i);
     const Instant back_at = sent_at + base::milliseconds(13);
-    rank.call(sent_at);
-    rank.send(sent_at);
-    while (rank.deadline() < back_at) {
-      const Instant due = rank.deadline();
-      rank.time_out(due);
-      rank.lose(due);
+    std::vector<std::byte> result;
+    for (Worker* const each : {&other, &rank}) {
+      call(*each, sent_at);
+      while (const auto sent = each->poll_transmit(sent_at, out)) {
+        aggregator.handle_datagram(std::span(out).first(sent->bytes));
+      }
     }
-    rank.answer(back_at);
+    while (const auto answer = aggregator.poll_transmit()) {
+      if (answer->worker == 1) other.handle_datagram(sent_at, 0, answer->datagram);
+      if (answer->worker == 0) result.assign(answer->datagram.begin(), answer->datagram.end());
+    }
+    while (const auto due = rank.poll_timeout()) {
+      if (*due >= back_at) break;
+      rank.handle_timeout(*due);
+      while (rank.poll_transmit(*due, out)) {
+      }
+    }
+    rank.handle_datagram(back_at, 0, result);
   }
   EXPECT_EQ(rank.counters().received_result, std::uint64_t{kCalls});
   EXPECT_GE(rank.counters().sent_query, 32U) << "one answer of unclear origin means little";
