@@ -109,9 +109,9 @@ class Verify final : public Command {
       return fail(output, desk::InterruptGuard::interrupted() ? kStopped : problem);
     }
     if (communicator.rank() == 0) {
-      output.text("{}, seed {}\n\n{:<16} {:>8} {:>13}  {}\n",
-                  counted(static_cast<std::uint64_t>(communicator.world()), "rank"), seed_,
-                  "collective", "calls", "elements", "compared with");
+      output.text("{} rank{}, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(),
+                  communicator.world() == 1 ? "" : "s", seed_, "collective", "calls", "elements",
+                  "compared with");
     }
     const Clock::time_point start = Clock::now();
     CountLine progress(output, communicator.rank() == 0);
@@ -121,9 +121,8 @@ class Verify final : public Command {
         progress.show(call_, cases.size() * rounds_, "calls compared");
         std::string error;
         const std::optional<Finding> finding = make(communicator, ranks, each, error);
-        const bool is_stopped = desk::InterruptGuard::interrupted();
-        if (is_stopped || finding || !error.empty()) progress.clear();
-        if (is_stopped) return fail(output, kStopped);
+        if (desk::InterruptGuard::interrupted()) error = kStopped;
+        if (finding || !error.empty()) progress.clear();
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }

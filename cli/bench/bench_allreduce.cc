@@ -297,8 +297,8 @@ class BenchAllreduce final : public Command {
              const Timing& timing) const {
     const Figures figures = figures_of(bytes, timing);
     output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8} {:>12}\n",
-                short_bytes(bytes), timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3, figures.mbps,
-                figures.cpu_per_gb.all_s(), timing.format, figures.verdict);
+                short_bytes(bytes), timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3,
+                figures.mbps, figures.cpu_per_gb.all_s(), timing.format, figures.verdict);
     print_object(output, communicator, bytes, in_place, timing);
   }
 

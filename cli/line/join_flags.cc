@@ -130,11 +130,11 @@ Result<JoinOptions> JoinFlags::complete() const {
     const bool of_switch = has_switch_weight_();
     if (!of_switch && !has_worker_weight_()) return complete;
     const char* const option = of_switch ? "--switch-weight" : "--worker-weight";
-    return tl::unexpected(Error{
-        Code::invalid_argument,
-        fmt::format("{} has no effect where only {} sum; drop it, or add --place mixed", option,
-                    complete->sites == Sites::workers ? "the ranks" : "switches"),
-        -1, ""});
+    return tl::unexpected(
+        Error{Code::invalid_argument,
+              fmt::format("{} has no effect where only {} sum; drop it, or add --place mixed",
+                          option, complete->sites == Sites::workers ? "the ranks" : "switches"),
+              -1, ""});
   }
   constexpr std::string_view kPrefix = "join: ";
   std::string& message = complete.error().message;

@@ -69,10 +69,10 @@ class Reproduce final : public Command {
   static bool run_one(Output& output, const reproduce::Reproduction& reproduction) {
     const auto start = std::chrono::steady_clock::now();
     ProgressLine line(output, 1, 1);
-    const reproduce::Report report = reproduction.run(
-        [&](const std::string& row, std::size_t number, std::size_t rows) {
-          line.show(0, fmt::format("computing {}: {} ({} of {})", reproduction.name, row, number,
-                                   rows));
+    const reproduce::Report report =
+        reproduction.run([&](const std::string& row, std::size_t number, std::size_t rows) {
+          line.show(
+              0, fmt::format("computing {}: {} ({} of {})", reproduction.name, row, number, rows));
         });
     line.clear();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;

@@ -257,7 +257,9 @@ def main():
     problem = interrupt_on_terminal(sys.argv[1])
     print(f"infold verify on a terminal: {problem or 'ended'}")
     failures += problem != ""
-    statuses = {words: (1, -signal.SIGINT) for words in COMMANDS} | {words: (0,) for words in ENDLESS}
+    statuses = {words: (1, -signal.SIGINT) for words in COMMANDS} | {
+        words: (0,) for words in ENDLESS
+    }
     for words, allowed in statuses.items():
         with tempfile.TemporaryDirectory() as directory:
             problem = interrupt(sys.argv[1], words, directory, allowed)

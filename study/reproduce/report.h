@@ -38,8 +38,8 @@ struct Figure {
 // Returns our figure as a share of theirs, minus 1, or nothing if their figure is missing or 0.
 std::optional<double> difference(const Figure& figure);
 
-// Hears which row of a long computation begins, such as "1 % loss, 128 slots", its number from 1 on,
-// and how many rows there are. May be empty.
+// Hears which row of a long computation begins, such as "1 % loss, 128 slots", its number from 1
+// on, and how many rows there are. May be empty.
 using Progress = std::function<void(const std::string& row, std::size_t number, std::size_t rows)>;
 
 // Counts the rows of one computation.

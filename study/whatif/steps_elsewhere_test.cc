@@ -55,9 +55,9 @@ TEST(Prediction, PacketsAndFormulaAgreeOnOneTensor) {
   EXPECT_NEAR(exposed_us(run, setting_at(Place::workers)) / (link_us(1.5) + 100), 1, 0.04);
 }
 
-// The planner assumes the largest window, and the simulated workers have to find it. In the past they
-// took an answer of unclear origin for the path's shortest time where round trips exceed the first
-// timeout of 10 ms. They then took the path itself for a queue and kept half of the window.
+// The planner assumes the largest window, and the simulated workers have to find it. In the past
+// they took an answer of unclear origin for the path's shortest time where round trips exceed the
+// first timeout of 10 ms. They then took the path itself for a queue and kept half of the window.
 TEST(Prediction, AgreesWithThePlannerWhereWindowsBind) {
   constexpr std::int64_t kLong = 39'700'000;
   predict::Question question;

@@ -24,8 +24,8 @@ class RoundTrip {
     adapt(sample);
   }
 
-  // Takes a time of which it is not clear which send was answered. It counts for timeouts. It may be
-  // shorter or longer than the path itself, so the first sample takes its place as the shortest
+  // Takes a time of which it is not clear which send was answered. It counts for timeouts. It may
+  // be shorter or longer than the path itself, so the first sample takes its place as the shortest
   // time.
   void add_unclear(base::Duration estimate) {
     if (!least_is_measured_) least_ = estimate;

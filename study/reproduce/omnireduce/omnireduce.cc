@@ -195,8 +195,7 @@ Report omnireduce(const OmnireduceOptions& options, const Progress& progress) {
       "%."};
   const std::vector<double>& wanted = options.densities;
   const auto is_wanted = [&wanted](const Point& point) {
-    return wanted.empty() ||
-           std::find(wanted.begin(), wanted.end(), point.density) != wanted.end();
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), point.density) != wanted.end();
   };
   Rows rows(progress, static_cast<std::size_t>(std::ranges::count_if(kPoints, is_wanted)));
   for (const Point& point : kPoints) {

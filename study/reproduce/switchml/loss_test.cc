@@ -13,12 +13,13 @@ namespace {
 
 TEST(SwitchmlLoss, MeetsItsTargets) {
   std::vector<std::string> rows;
-  const Report report = switchml_loss(
-      {.elements = 1'000'000}, [&rows](const std::string& row, std::size_t number, std::size_t all) {
-        rows.push_back(row);
-        EXPECT_EQ(number, rows.size());
-        EXPECT_EQ(all, 8U);
-      });
+  const Report report =
+      switchml_loss({.elements = 1'000'000},
+                    [&rows](const std::string& row, std::size_t number, std::size_t all) {
+                      rows.push_back(row);
+                      EXPECT_EQ(number, rows.size());
+                      EXPECT_EQ(all, 8U);
+                    });
   EXPECT_EQ(rows.size(), 8U);
   EXPECT_EQ(rows[3], "1 % loss, 128 slots");
   ASSERT_EQ(report.figures.size(), 6U);

@@ -202,8 +202,8 @@ Report switchml_mixes(const MixesOptions& options, const Progress& progress) {
                   options.scale_alone, options.scale),
       "Two jobs share the links of four hosts. Lists of jobs run on 8 racks of 7 hosts below a "
       "spine."};
-  Rows rows(progress, kRacks.size() * models().size() + 2 * options.offsets +
-                          kCompared + kShares.size() + 1);
+  Rows rows(progress,
+            kRacks.size() * models().size() + 2 * options.offsets + kCompared + kShares.size() + 1);
   add_alone(report, options, rows);
   const JobSpec bert = {0, mix::find_model("BERT-large"), 4, 4};
   add_pair(report, options, rows, bert, {0, mix::find_model("VGG-16"), 4, 4});

@@ -61,8 +61,8 @@ TEST(SlotRules, AWorkerThatLostAResultGetsItAgain) {
   EXPECT_GT(run(rules).timeouts, 1'000U);
 }
 
-// An event simulation of the same rules by others has inflations of 5.1 to 5.4 for 100 MB in packets
-// of 64 elements, with 8 workers at 10 Gbit/s and 128 slots.
+// An event simulation of the same rules by others has inflations of 5.1 to 5.4 for 100 MB in
+// packets of 64 elements, with 8 workers at 10 Gbit/s and 128 slots.
 TEST(SlotRules, InflateASumAsInAnotherSimulation) {
   SlotRules rules{.slots = 128,
                   .chunks = 25'000'000 / 64,
