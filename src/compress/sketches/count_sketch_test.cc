@@ -14,7 +14,7 @@ TEST(CountSketch, IsExactWhereCellsAreNotShared) {
   tensor[17] = 3;
   tensor[400] = -2;
   tensor[999] = 0.5F;
-  EXPECT_EQ(what_is_sent("countsketch", {{"ratio", 1}}, tensor), tensor);
+  EXPECT_EQ(what_is_sent("countsketch", {{"ratio", 1}, {"kept", 0.01}}, tensor), tensor);
 }
 
 // Computes the medians of the signed cells and the selection independently. The sketch is linear,

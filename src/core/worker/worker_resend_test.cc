@@ -252,8 +252,9 @@ TEST(WorkerResend, APathLongerThanTheFirstTimeoutIsMeasured) {
       }
     }
     while (const auto answer = aggregator.poll_transmit()) {
-      if (answer->worker == 1) other.handle_datagram(sent_at, 0, answer->datagram);
-      if (answer->worker == 0) result.assign(answer->datagram.begin(), answer->datagram.end());
+      ASSERT_EQ(answer->to, Aggregator::To::all_workers);
+      other.handle_datagram(sent_at, 0, answer->datagram);
+      result.assign(answer->datagram.begin(), answer->datagram.end());
     }
     while (const auto due = rank.poll_timeout()) {
       if (*due >= back_at) break;
