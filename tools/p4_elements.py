@@ -13,7 +13,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "planes" / "p4" / "pipeline" / "generated"
 ELEMENTS = 64
-SLOTS = 256  # of each job
+SLOTS = 256  # slots of each job
 JOBS = 16
 WORKERS = 32
 STATIONS = 1024

@@ -96,7 +96,7 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
   const std::uint32_t most = p4::limits_of(target_of(own)).port_max;
   for (const std::string& port : own.ports) {
     if (!port_of(port, most)) {
-      return fmt::format("--ports: '{}' is no port of --target {}; allowed: 0 to {}", port,
+      return fmt::format("--ports: '{}' is not a port of --target {}; allowed: 0 to {}", port,
                          own.target, most);
     }
     if (std::count(own.ports.begin(), own.ports.end(), port) > 1) {

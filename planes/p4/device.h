@@ -20,7 +20,7 @@ namespace infold::p4 {
 namespace v1 = ::p4::v1;
 
 struct DeviceOptions {
-  std::string address;  // of the device's P4Runtime server, HOST:PORT
+  std::string address;  // the address of the device's P4Runtime server, HOST:PORT
   std::uint64_t id = 0;
   std::chrono::milliseconds patience = std::chrono::seconds(10);  // for each answer
 };

@@ -76,7 +76,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
 
   void lose_packets(int count);                  // the next packets to the registers
   void limit(Table table, std::size_t entries);  // refuses entries beyond this number
-  void remember_election(std::uint64_t low);     // of an earlier or another primary
+  void remember_election(std::uint64_t low);     // pretends that another primary came
   void refuse_writes(bool refuses);              // refuses all writes
   void hide_registers(bool hides);               // messages that read registers get no answer
 

@@ -22,7 +22,7 @@ namespace infold::p4 {
 namespace {
 
 constexpr base::Duration kAgain = base::seconds(1);
-constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
+constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // marks a MAC address as a group's
 
 }  // namespace
 

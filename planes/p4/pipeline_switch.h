@@ -53,7 +53,7 @@ struct PipelineSwitchOptions {
   io::SocketAddress join_address;  // unset: the same address, over TCP
   std::uint32_t datagram_bytes_max = kDatagramBytesMax;
   DeviceOptions device;
-  std::vector<std::uint32_t> ports;  // of the device; packets to unknown stations go to these
+  std::vector<std::uint32_t> ports;  // its ports; packets to unknown stations go to all
   std::uint32_t slots = ~0U;         // for all jobs together, at most as many as the program has
 };
 

@@ -156,7 +156,7 @@ TEST_P(PipelineSwitchTest, ADeviceHasOneController) {
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error(), HasSubstr("takes no other controller: Election id already exists"));
   EXPECT_TRUE(switch_->start_job(terms_of(1)).has_value()) << "the first one goes on";
-  device_.remember_election(41);  // as if the first had had a higher number
+  device_.remember_election(41);  // The device then remembers a higher election than the first one.
   EXPECT_THAT(start().error(), HasSubstr("has another primary controller"));
   switch_.reset();
   device_.remember_election(41);

@@ -50,7 +50,7 @@ class SlotWatch final : public Observer {
     std::uint32_t round = 0;
     std::uint32_t contributors = 0;  // the sum over the first contribution of each worker
     std::uint64_t answer_hash = 0;   // 0 before the answer
-    std::uint64_t brief_hash = 0;    // likewise for the answer without elements
+    std::uint64_t brief_hash = 0;    // 0 before the answer without elements
     std::uint32_t workers = 0;       // number of workers whose contributions came
     std::bitset<INFOLD_WORKERS_MAX> came_in;
     std::uint32_t with_data = 0;  // how many of these workers sent data, and the last one of them

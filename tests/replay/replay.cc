@@ -19,7 +19,7 @@ namespace {
 using conformance::Outgoing;
 
 constexpr std::size_t kFollowedMax = 8;
-constexpr std::uint32_t kSlotsMax = 512;  // of the shared plane's program
+constexpr std::uint32_t kSlotsMax = 512;  // the slots of the shared plane's program
 
 std::uint16_t job_number(std::uint16_t number, std::size_t index) {
   return static_cast<std::uint16_t>(number + (index << 8));

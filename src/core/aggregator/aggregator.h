@@ -171,7 +171,7 @@ class Aggregator {
     ChunkSignature signature;
     std::uint8_t first_worker = 0;
     std::optional<std::uint8_t> brief_for;  // for a result: its only sender
-    std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0: none yet
+    std::uint32_t stored_bytes = 0;         // bytes of the datagram kept for repeats; 0: none yet
     Contributors contributors;
     WorkerSet seen;
   };
