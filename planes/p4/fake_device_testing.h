@@ -73,6 +73,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   void tell(const WorkerNote& note);
   // Returns true when all digests have been acknowledged, and false if that takes too long.
   bool wait_for_acknowledgements();
+  bool wait_for_no_primary();  // a controller's end is noticed later than it ends
 
   void lose_packets(int count);                  // the next packets to the registers
   void limit(Table table, std::size_t entries);  // refuses entries beyond this number
@@ -191,6 +192,12 @@ inline bool FakeDevice::wait_for_acknowledgements() {
   return changed_.wait_for(lock, std::chrono::seconds(20), [this]() REQUIRES(mutex_) {
     return digests_acknowledged_ == digests_told_;
   });
+}
+
+inline bool FakeDevice::wait_for_no_primary() {
+  base::MutexLock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(20),
+                           [this]() REQUIRES(mutex_) { return primary_ == nullptr; });
 }
 
 inline void FakeDevice::lose_packets(int count) {
@@ -379,6 +386,7 @@ inline grpc::Status FakeDevice::StreamChannel(grpc::ServerContext*, Stream* stre
   }
   const base::MutexLock lock(mutex_);
   if (primary_ == stream) primary_ = nullptr;
+  changed_.notify_all();
   return grpc::Status::OK;
 }
 

@@ -24,6 +24,18 @@ namespace {
 constexpr base::Duration kAgain = base::seconds(1);
 constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // marks a MAC address as a group's
 
+// Says which option names the address that ranks cannot join at, and what to do.
+std::string join_problem(bool has_option, const io::SocketAddress& address,
+                         const base::Error& error) {
+  return has_option
+             ? fmt::format("--join {}: {}; name an address of this host whose TCP port is free",
+                           address.text(), error.detail)
+             : fmt::format(
+                   "--listen {}: {}; ranks join there over TCP, unless --join names "
+                   "another address",
+                   address.text(), error.detail);
+}
+
 }  // namespace
 
 base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
@@ -44,10 +56,10 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   made->device_ = std::move(*device);
   if (const auto ready = made->prepare_device(); !ready) return base::cannot(ready.error());
   made->registrar_ = std::make_unique<join::JobRegistry>(made.get());
-  const io::SocketAddress& listen =
-      options.join_address.is_set() ? options.join_address : settled.listen;
-  auto server = join::JoinServer::start(listen, *made->registrar_);
-  if (!server) return base::cannot(listen.text() + ": " + server.error().detail);
+  const bool has_join_address = options.join_address.is_set();
+  const io::SocketAddress& join_at = has_join_address ? options.join_address : settled.listen;
+  auto server = join::JoinServer::start(join_at, *made->registrar_);
+  if (!server) return base::cannot(join_problem(has_join_address, join_at, server.error()));
   made->join_server_ = std::move(*server);
   return made;
 }

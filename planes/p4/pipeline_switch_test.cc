@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/address/listen.h"
 #include "planes/p4/pipeline_switch_testing.h"
 
 namespace infold::p4 {
@@ -159,6 +160,7 @@ TEST_P(PipelineSwitchTest, ADeviceHasOneController) {
   device_.remember_election(41);  // The device then remembers a higher election than the first one.
   EXPECT_THAT(start().error(), HasSubstr("has another primary controller"));
   switch_.reset();
+  ASSERT_TRUE(device_.wait_for_no_primary());
   device_.remember_election(41);
   const auto third = start();
   ASSERT_TRUE(third.has_value()) << third.error();
@@ -173,6 +175,43 @@ TEST_P(PipelineSwitchTest, ADeviceThatCrashesIsNoticed) {
   while (switch_->why_lost().empty() && io::monotonic_now() < deadline) switch_->watch(kLook);
   EXPECT_THAT(switch_->why_lost(), HasSubstr("has ended the connection"));
   EXPECT_FALSE(switch_->start_job(terms_of(2)).has_value());
+}
+
+TEST_F(Bmv2SwitchTest, AnAddressThatIsTakenIsNamedWithItsOption) {
+  FakeDevice other(TargetKind::bmv2);
+  const auto error_of = [&](const io::SocketAddress& listen, const io::SocketAddress& join) {
+    PipelineSwitchOptions options;
+    options.listen = listen;
+    options.join_address = join;
+    options.device.address = other.address();
+    options.ports = {1};
+    const auto started = PipelineSwitch::start(
+        options, *Program::of(TargetKind::bmv2, test_program(TargetKind::bmv2)));
+    return started ? "" : started.error();
+  };
+  EXPECT_EQ(error_of(host(), {}), "--listen " + host().text() + ": the address is in use");
+  const io::SocketAddress any = address("127.0.0.1:0");
+  const std::string taken = switch_->join_address().text();
+  EXPECT_EQ(error_of(any, switch_->join_address()),
+            "--join " + taken +
+                ": the address is in use; name an address of this host whose TCP port is free");
+}
+
+TEST_F(Bmv2SwitchTest, RanksJoinAtTheAddressOfPacketsUnlessItIsTaken) {
+  const io::SocketAddress packets = host();
+  const auto taken = io::listen_at(packets, "test");  // unless another process has it already
+  switch_.reset();
+  ASSERT_TRUE(device_.wait_for_no_primary());
+  PipelineSwitchOptions options;
+  options.listen = packets;
+  options.device.address = device_.address();
+  options.ports = {1};
+  const auto started = PipelineSwitch::start(
+      options, *Program::of(TargetKind::bmv2, test_program(TargetKind::bmv2)));
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error(), "--listen " + packets.text() +
+                                 ": the address is in use; ranks join there over TCP, unless "
+                                 "--join names another address");
 }
 
 TEST(PipelineSwitch, WithoutADeviceItSaysSo) {
