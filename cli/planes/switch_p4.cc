@@ -24,10 +24,10 @@ namespace {
 // The longest time until the daemon notices a signal or a lost device.
 constexpr base::Duration kLook = base::milliseconds(100);
 
-std::optional<std::uint32_t> port_of(const std::string& text, std::uint32_t most) {
+std::optional<std::uint32_t> port_of(const std::string& text, const p4::TargetLimits& limits) {
   std::uint32_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size() || port > most) {
+  if (error != std::errc() || end != text.data() + text.size() || !limits.leads_to_stations(port)) {
     return std::nullopt;
   }
   return port;
@@ -93,11 +93,11 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
   if (own.device.empty()) return "--p4runtime: --plane p4 needs the address of a P4Runtime server";
   if (own.program.empty()) return "--program: --plane p4 needs the folder of the compiled program";
   if (own.ports.empty()) return "--ports: --plane p4 needs the device's ports to other stations";
-  const std::uint32_t most = p4::limits_of(target_of(own)).port_max;
+  const p4::TargetLimits& limits = p4::limits_of(target_of(own));
   for (const std::string& port : own.ports) {
-    if (!port_of(port, most)) {
-      return fmt::format("--ports: '{}' is not a port of --target {}; allowed: 0 to {}", port,
-                         own.target, most);
+    if (!port_of(port, limits)) {
+      return fmt::format("--ports: '{}' is not a port of --target {}; allowed: {}", port,
+                         own.target, p4::ports_text(limits));
     }
     if (std::count(own.ports.begin(), own.ports.end(), port) > 1) {
       return "--ports: a port is named twice";
@@ -122,8 +122,10 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   wanted.device = {.address = own.device_at.text(), .id = own.id};
   wanted.slots = options.slots;
   wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
-  const std::uint32_t most = p4::limits_of(target_of(own)).port_max;
-  for (const std::string& port : own.ports) wanted.ports.push_back(port_of(port, most).value_or(0));
+  const p4::TargetLimits& limits = p4::limits_of(target_of(own));
+  for (const std::string& port : own.ports) {
+    wanted.ports.push_back(port_of(port, limits).value_or(0));
+  }
   const auto server = p4::PipelineSwitch::start(wanted, std::move(*program));
   if (!server) {
     output.log("infold switch: {}\n", server.error());

@@ -55,8 +55,9 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
         "b", "--ports", "1,x"},
        "--ports: 'x' is not a port of --target bmv2; allowed: 0 to 509"},
       {{"--plane", "p4", "--target", "tofino", "--listen", "10.0.0.1:7700", "--p4runtime",
-        "127.0.0.1:1", "--program", "b", "--ports", "1,128"},
-       "--ports: '128' is not a port of --target tofino; allowed: 0 to 67"},
+        "127.0.0.1:1", "--program", "b", "--ports", "1,128,68"},
+       "--ports: '68' is not a port of --target tofino; allowed: 0 to 67, 128 to 195, 256 to 323, "
+       "384 to 451"},
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
         "b", "--ports", "1,1"},
        "--ports: a port is named twice"},

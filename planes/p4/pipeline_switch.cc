@@ -149,6 +149,13 @@ join::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const join::JobTerms
                                 rank),
                     rank);
     }
+    if (const auto port = port_beyond_sums(source)) {
+      return refuse(RefusalReason::invalid,
+                    fmt::format("rank {} is behind port {} of the P4 device; only ports 0 to {} "
+                                "reach the pipe that sums; connect the rank to one of these",
+                                rank, *port, limits_.port_max),
+                    rank);
+    }
     job.workers.push_back({source, std::nullopt});
   }
   // Entries of a job that was removed may still exist.
@@ -178,6 +185,14 @@ std::optional<std::uint16_t> PipelineSwitch::free_index() const {
   std::uint16_t index = 0;
   while (used.test(index)) ++index;
   return index;
+}
+
+std::optional<std::uint32_t> PipelineSwitch::port_beyond_sums(const io::SocketAddress& host) const {
+  if (limits_.pipes == 1) return std::nullopt;
+  const std::optional<std::uint64_t> mac = options_.find_mac(host);
+  const auto found = mac ? stations_.find(*mac) : stations_.end();
+  if (found == stations_.end() || limits_.is_in_first_pipe(found->second)) return std::nullopt;
+  return found->second;
 }
 
 join::Answer<void> PipelineSwitch::start_job(const join::JobTerms& terms) {
@@ -256,7 +271,7 @@ void PipelineSwitch::hear_digests(const v1::DigestList& list) {
 // A station whose packets come from another port has moved there. If the table is full, packets to
 // the station go to all ports. After an error, the station's next note causes another attempt.
 void PipelineSwitch::learn(const StationNote& note) {
-  if ((note.mac & kGroupBit) != 0 || note.port > limits_.port_max) return;
+  if ((note.mac & kGroupBit) != 0 || !limits_.leads_to_stations(note.port)) return;
   const auto entries = [&](v1::Update::Type type, std::uint32_t port) {
     return std::vector<v1::Update>{program_.update(type, Table::stations, {note.mac}, {port}),
                                    program_.update(type, Table::sources, {note.mac, port})};

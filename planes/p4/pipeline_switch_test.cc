@@ -66,6 +66,23 @@ TEST_P(PipelineSwitchTest, RefusesJobsThatAPipelineCannotRun) {
   EXPECT_THAT(jobs(), IsEmpty());
 }
 
+TEST_F(TofinoSwitchTest, ARankBehindAnotherPipeIsRefused) {
+  mac_of_ranks_ = 0x02;
+  ASSERT_TRUE(switch_->start_job(terms_of(1)).has_value()) << "nobody knows where it is";
+  device_.tell(StationNote{0x02, 130});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_THAT(device_.entries(Table::stations),
+              ElementsAre(Pair(FakeDevice::Keys{2}, ElementsAre(130))));
+  const join::Answer<void> refused = switch_->start_job(terms_of(2));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("rank 0 is behind port 130 of the P4 device; only ports 0 to 67 reach"));
+  EXPECT_EQ(refused.error().rank, 0);
+  device_.tell(StationNote{0x02, 3});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_TRUE(switch_->start_job(terms_of(2)).has_value()) << "it has moved";
+}
+
 TEST_P(PipelineSwitchTest, NothingIsLeftOfAJobThatTheDeviceRefuses) {
   device_.limit(Table::senders, 1);
   const join::Answer<void> refused = switch_->start_job(terms_of(1));

@@ -31,7 +31,8 @@ SCENARIOS = 8
 SEED = 1
 HASTES = 0.02, 0.1, 0.3, 0.7  # chances that a packet which waits goes on before the next comes
 FLOOD_GROUP = 1
-HOST_SIDE, ELSEWHERE_SIDE, FIRST_WORKER_SIDE = 2, 3, 100  # ports
+HOST_SIDE, ELSEWHERE_SIDE, FIRST_WORKER_SIDE = 2, 3, 8  # ports of the first pipe
+OTHER_PIPES = 0x080, 0x0C3, 0x100, 0x1C0  # ports of the other three
 SIDES = (HOST_SIDE, ELSEWHERE_SIDE, *range(FIRST_WORKER_SIDE, FIRST_WORKER_SIDE + 32))
 ONE_MORE_PASS = {frames.PASSES_AGAIN, frames.ADMITTED}
 
@@ -225,12 +226,30 @@ def check_wrong_checksums(replay):
     complete(replay, *range(24))
 
 
+def check_other_pipes(replay):
+    """They have other registers than the first, so packets from their ports pass like other
+    traffic."""
+    for port in OTHER_PIPES:
+        start_with_a_skip(replay, 24)
+        whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
+        outcome = replay.device.start(whole, port)
+        assert outcome.sent == [(HOST_SIDE, whole)] and outcome.counted == [NONE], outcome
+        wanted = [("Deparse.stations", [number(frames.mac_of(0)), port])]
+        assert outcome.notes == wanted, outcome
+        complete(replay, *range(24))
+
+
 def replayed(lines, program, order=None):
     """Replays the packets. Raises AssertionError where the program does not answer as it should."""
     replay = Replay(Device(program, random.Random(SEED)), order)
     replay.run(lines)
     check_other_traffic(replay)
-    for check in (check_frames_that_are_too_short, check_wrong_checksums, *cases.ALL):
+    for check in (
+        check_frames_that_are_too_short,
+        check_wrong_checksums,
+        check_other_pipes,
+        *cases.ALL,
+    ):
         replay.jobs = 0
         check(replay)
         replay.drain()

@@ -61,6 +61,8 @@ const bit<3> TELL_WORKER = 2;
 #define COUNT(name_, verdict_) name_.count(verdict_);
 
 #define PARSE_PARAMETERS out metadata_t metadata, out ingress_intrinsic_metadata_t standard
+// Bits 7 and 8 of a port number the pipe. Each pipe has its own registers, and packets that pass
+// again come to those of the first. So the packets of other pipes are forwarded and never summed.
 #define START                              \
   state start {                            \
     packet.extract(standard);              \
@@ -68,8 +70,14 @@ const bit<3> TELL_WORKER = 2;
     metadata.verdict = NONE;               \
     transition select(standard.ingress_port) { \
       RECIRCULATION_PORT: again;           \
+      0x080 &&& 0x080: other_pipe;         \
+      0x100 &&& 0x100: other_pipe;         \
       default: ethernet;                   \
     }                                      \
+  }                                        \
+  state other_pipe {                       \
+    packet.extract(headers.ethernet);      \
+    transition accept;                     \
   }
 #define PARSED_SUM(sum_) Checksum() sum_;
 #define ADDRESSES_AND_PROTOCOL \
