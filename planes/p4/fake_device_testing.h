@@ -79,7 +79,8 @@ class FakeDevice final : private v1::P4Runtime::Service {
   void limit(Table table, std::size_t entries);  // refuses entries beyond this number
   void remember_election(std::uint64_t low);     // pretends that another primary came
   void refuse_writes(bool refuses);              // refuses all writes
-  void hide_registers(bool hides);               // messages that read registers get no answer
+  void hide_registers(bool hides);  // messages that read registers get no answer
+  void refuse_structs();            // messages that write a struct to registers get an error
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::StreamMessageResponse, v1::StreamMessageRequest>;
@@ -114,6 +115,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::uint64_t digests_told_ GUARDED_BY(mutex_) = 0;
   std::uint64_t digests_acknowledged_ GUARDED_BY(mutex_) = 0;
   int packets_to_lose_ GUARDED_BY(mutex_) = 0;
+  bool refuses_structs_ GUARDED_BY(mutex_) = false;
   bool refuses_writes_ GUARDED_BY(mutex_) = false;
   bool hides_registers_ GUARDED_BY(mutex_) = false;
   int port_ = 0;
@@ -223,6 +225,11 @@ inline void FakeDevice::refuse_writes(bool refuses) {
 inline void FakeDevice::hide_registers(bool hides) {
   const base::MutexLock lock(mutex_);
   hides_registers_ = hides;
+}
+
+inline void FakeDevice::refuse_structs() {
+  const base::MutexLock lock(mutex_);
+  refuses_structs_ = true;
 }
 
 inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteRequest* request,
@@ -359,6 +366,7 @@ inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
   tables_ = {};  // groups stay, as on BMv2
   digests_.clear();
   registers_ = {};
+  registers_.refuses_structs = refuses_structs_;
   return grpc::Status::OK;
 }
 

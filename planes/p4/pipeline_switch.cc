@@ -23,6 +23,7 @@ namespace {
 
 constexpr base::Duration kAgain = base::seconds(1);
 constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // marks a MAC address as a group's
+constexpr std::uint32_t kLastSlot = kJobsMax * kSlotsOfJob - 1;
 
 // Says which option names the address that ranks cannot join at, and what to do.
 std::string join_problem(bool has_option, const io::SocketAddress& address,
@@ -96,6 +97,7 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
   if (const auto deleted = delete_groups(); !deleted) return deleted;
   if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
   device_->listen(*this);
+  if (const auto works = try_registers(); !works) return works;
   std::vector<v1::Replica> all;
   for (const std::uint32_t port : options_.ports) {
     v1::Replica& replica = all.emplace_back();
@@ -107,6 +109,20 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
                          program_.ask_for(DigestKind::worker),
                          program_.update(v1::Update::INSERT, Table::addresses,
                                          {ipv4_of(options_.listen), options_.listen.port()})});
+}
+
+// Without registers, each job would be refused. It is better to say so before ranks come.
+base::Attempt<void> PipelineSwitch::try_registers() {
+  const auto fails = [&](const std::string& why) {
+    return base::cannot(fmt::format("{}; {}", why, limits_.registers_hint));
+  };
+  const auto cleared = registers_->clear(*device_, {kLastSlot, 1});
+  if (!cleared) return fails(cleared.error());
+  const auto view = registers_->look(*device_, kLastSlot * 2);
+  if (!view) return fails(view.error());
+  if (view->open == 1 && view->seen == 0) return {};
+  return fails(fmt::format("the P4 device at {} does not keep what is written to its registers",
+                           device_->address()));
 }
 
 std::vector<join::SiteAddress> PipelineSwitch::sites() const {

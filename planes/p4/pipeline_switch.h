@@ -94,6 +94,7 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
   PipelineSwitch(const PipelineSwitchOptions& options, Program program, io::UdpSocket socket);
   base::Attempt<void> prepare_device();
   base::Attempt<void> delete_groups();
+  base::Attempt<void> try_registers();
 
   void hear_packet(const v1::PacketIn& packet) override { registers_->hear(packet); }
   void hear_digests(const v1::DigestList& list) override;

@@ -83,6 +83,20 @@ TEST_F(TofinoSwitchTest, ARankBehindAnotherPipeIsRefused) {
   EXPECT_TRUE(switch_->start_job(terms_of(2)).has_value()) << "it has moved";
 }
 
+TEST(PipelineSwitch, AServerThatWritesBitStringsAloneIsRefusedAtTheStart) {
+  FakeDevice device(TargetKind::tofino);
+  device.refuse_structs();
+  PipelineSwitchOptions options;
+  options.listen = address("127.0.0.1:0");
+  options.device.address = device.address();
+  options.ports = {1};
+  const auto started = PipelineSwitch::start(
+      options, *Program::of(TargetKind::tofino, test_program(TargetKind::tofino)));
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error(), HasSubstr("only bit strings"));
+  EXPECT_THAT(started.error(), HasSubstr("needs a P4Runtime server that reads and writes"));
+}
+
 TEST_P(PipelineSwitchTest, NothingIsLeftOfAJobThatTheDeviceRefuses) {
   device_.limit(Table::senders, 1);
   const join::Answer<void> refused = switch_->start_job(terms_of(1));

@@ -22,7 +22,8 @@ constexpr core::SiteRecord record_of(core::ReductionSet reductions) {
 constexpr TargetLimits kBmv2 = {.record = record_of(core::ReductionSet::all()),
                                 .ports_of_pipe = 512,
                                 .port_max = 509,
-                                .program_file = "infold.json"};
+                                .program_file = "infold.json",
+                                .registers_hint = "it needs the option --cpu-port 510"};
 
 // On the chip, a pair of sums has four operations: write, add, take the maximum, and read the high
 // half. Packets that pass again come in at port 68, which is in the first pipe. Other pipes have
@@ -32,7 +33,10 @@ constexpr TargetLimits kTofino = {
     .pipes = 4,
     .ports_of_pipe = 128,
     .port_max = 67,
-    .program_file = "infold.bin"};
+    .program_file = "infold.bin",
+    .registers_hint =
+        "it needs a P4Runtime server that reads and writes registers of two numbers "
+        "as structs; docs/switches/p4.md says which servers do not"};
 
 }  // namespace
 

@@ -17,8 +17,9 @@ struct TargetLimits {
   core::SiteRecord record;
   std::uint32_t pipes = 1;
   std::uint32_t ports_of_pipe = 0;
-  std::uint32_t port_max = 0;     // the highest port of the first pipe that leads to stations
-  const char* program_file = "";  // the file from the compiler that the device takes
+  std::uint32_t port_max = 0;       // the highest port of the first pipe that leads to stations
+  const char* program_file = "";    // the file from the compiler that the device takes
+  const char* registers_hint = "";  // why a device may not read and write registers
 
   bool leads_to_stations(std::uint32_t port) const {
     return port / ports_of_pipe < pipes && port % ports_of_pipe <= port_max;
