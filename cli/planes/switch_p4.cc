@@ -50,16 +50,48 @@ tl::expected<p4::Program, std::string> read_program(p4::TargetKind target,
   return std::move(*program);
 }
 
+std::string host_of(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+// Reads the files of the options. An error names the option and the file.
+tl::expected<p4::DeviceTls, std::string> read_tls(const P4Options& options) {
+  constexpr std::size_t kBytesMax = 1 << 20;
+  p4::DeviceTls tls;
+  tls.server_name = host_of(options.device);
+  struct Part {
+    const char* option;
+    const std::string& path;
+    std::string& text;
+  };
+  for (const Part& part : {Part{"--p4-ca", options.authorities, tls.authorities},
+                           Part{"--p4-cert", options.certificate, tls.certificate},
+                           Part{"--p4-key", options.key, tls.key}}) {
+    if (part.path.empty()) continue;
+    auto text = read_file(part.path, kBytesMax);
+    const bool is_pem = text && text->find("-----BEGIN ") != std::string::npos;
+    if (!is_pem) {
+      return tl::unexpected(fmt::format("{} {}: {}", part.option, part.path,
+                                        text ? "it is not in PEM form" : text.error()));
+    }
+    part.text = std::move(*text);
+  }
+  return tls;
+}
+
 void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
               const std::string& target, const std::string& metrics) {
   const std::string listen = of.listen.text();
   const std::string join_address = server.join_address().text();
   output.text(
-      "infold switch: packets at {}, summed by the P4 device at {}; ranks join at {}\n"
+      "infold switch: packets at {}, summed by the P4 device at {}{}; ranks join at {}\n"
       "slots: {}, {} of a job at most; packets of up to {} elements, in {}; up to {} jobs at a "
       "time\n",
-      listen, of.device.address, join_address, server.slots_total(), server.slots_of_job_max(),
-      p4::kElementsMax, core::names_of(server.sites().front().record.formats), p4::kJobsMax);
+      listen, of.device.address, of.device.tls ? " over TLS" : "", join_address,
+      server.slots_total(), server.slots_of_job_max(), p4::kElementsMax,
+      core::names_of(server.sites().front().record.formats), p4::kJobsMax);
   const join::JoinServer::Budget joining = server.join_budget();
   report_joining(output, joining);
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
@@ -72,6 +104,7 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
                  {"listen", listen},
                  {"join", join_address},
                  {"p4runtime", of.device.address},
+                 {"tls", of.device.tls.has_value()},
                  {"slots", server.slots_total()},
                  {"elements_max", p4::kElementsMax},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
@@ -103,6 +136,12 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
       return "--ports: a port is named twice";
     }
   }
+  if (own.certificate.empty() != own.key.empty()) {
+    return own.key.empty() ? "--p4-cert: needs --p4-key" : "--p4-key: needs --p4-cert";
+  }
+  if (own.authorities.empty() && !own.key.empty()) {
+    return "--p4-cert: needs --p4-ca, because TLS begins with the server's certificate";
+  }
   if (options.listen.is_ipv6()) return "--listen: --plane p4 sums packets of IPv4 addresses alone";
   if (options.parent.is_set())
     return "--parent: a P4 pipeline sends no sums up; its ranks are below it alone";
@@ -111,6 +150,15 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
 
 ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   const P4Options& own = options.p4;
+  std::optional<p4::DeviceTls> tls;
+  if (!own.authorities.empty()) {
+    auto read = read_tls(own);
+    if (!read) {
+      output.log("infold switch: {}\n", read.error());
+      return ExitCode::kFailed;
+    }
+    tls = std::move(*read);
+  }
   auto program = read_program(target_of(own), own.program);
   if (!program) {
     output.log("infold switch: --program {}\n", program.error());
@@ -119,7 +167,7 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   p4::PipelineSwitchOptions wanted;
   wanted.listen = options.listen;
   wanted.join_address = options.join_address;
-  wanted.device = {.address = own.device_at.text(), .id = own.id};
+  wanted.device = {.address = own.device_at.text(), .id = own.id, .tls = std::move(tls)};
   wanted.slots = options.slots;
   wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
   const p4::TargetLimits& limits = p4::limits_of(target_of(own));

@@ -55,7 +55,8 @@ class FakeDevice final : private v1::P4Runtime::Service {
   using Copy = FakeCopy;
   using Slot = FakeSlot;
 
-  explicit FakeDevice(TargetKind target);
+  explicit FakeDevice(TargetKind target, const std::shared_ptr<grpc::ServerCredentials>& of =
+                                             grpc::InsecureServerCredentials());
   ~FakeDevice() override;
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void stop();  // like a device that crashes
@@ -122,9 +123,10 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-inline FakeDevice::FakeDevice(TargetKind target) : target_(target) {
+inline FakeDevice::FakeDevice(TargetKind target, const std::shared_ptr<grpc::ServerCredentials>& of)
+    : target_(target) {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.AddListeningPort("127.0.0.1:0", of, &port_);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   CHECK(server_ != nullptr);
