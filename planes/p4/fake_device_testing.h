@@ -79,7 +79,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   void lose_packets(int count);                  // the next packets to the registers
   void limit(Table table, std::size_t entries);  // refuses entries beyond this number
   void remember_election(std::uint64_t low);     // pretends that another primary came
-  void refuse_writes(bool refuses);              // refuses all writes
+  void refuse_writes(bool refuses, const char* why = "busy");
   void hide_registers(bool hides);  // messages that read registers get no answer
   void refuse_structs();            // messages that write a struct to registers get an error
 
@@ -118,6 +118,7 @@ class FakeDevice final : private v1::P4Runtime::Service {
   int packets_to_lose_ GUARDED_BY(mutex_) = 0;
   bool refuses_structs_ GUARDED_BY(mutex_) = false;
   bool refuses_writes_ GUARDED_BY(mutex_) = false;
+  std::string why_refused_ GUARDED_BY(mutex_);
   bool hides_registers_ GUARDED_BY(mutex_) = false;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
@@ -219,9 +220,10 @@ inline void FakeDevice::remember_election(std::uint64_t low) {
   election_ = low;
 }
 
-inline void FakeDevice::refuse_writes(bool refuses) {
+inline void FakeDevice::refuse_writes(bool refuses, const char* why) {
   const base::MutexLock lock(mutex_);
   refuses_writes_ = refuses;
+  why_refused_ = why;
 }
 
 inline void FakeDevice::hide_registers(bool hides) {
@@ -241,7 +243,7 @@ inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteReque
   if (primary_ == nullptr || request->election_id().low() != election_) {
     return {grpc::PERMISSION_DENIED, "not the primary"};
   }
-  if (refuses_writes_) return {grpc::UNAVAILABLE, "busy"};
+  if (refuses_writes_) return {grpc::UNAVAILABLE, why_refused_};
   v1::Status details;
   bool is_good = true;
   for (const v1::Update& update : request->updates()) {

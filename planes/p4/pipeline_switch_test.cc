@@ -154,6 +154,13 @@ TEST_P(PipelineSwitchTest, AnEndThatTheDeviceHasRefusedIsWrittenAgain) {
   EXPECT_TRUE(watch_until([&] { return has_ended(7); }));
 }
 
+TEST_P(PipelineSwitchTest, WordsOfTheDeviceCannotMoveTheCursor) {
+  device_.refuse_writes(true, "busy\x1b[2J\nok\x7f\xc2\x9b");
+  const join::Answer<void> refused = switch_->start_job(terms_of(1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("busy?[2J?ok???"));
+}
+
 TEST_P(PipelineSwitchTest, EntriesThatTheDeviceMayHaveKeepTheirSlots) {
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
   device_.refuse_writes(true);

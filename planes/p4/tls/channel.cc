@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planes/p4/tls/channel.h"
 
+#include <grpc/support/log.h>
+
+#include "io/host/log.h"
+
 namespace infold::p4 {
 namespace {
 
@@ -24,9 +28,16 @@ std::shared_ptr<grpc::ChannelCredentials> encrypted(const DeviceTls& tls) {
   return grpc::SslCredentials({tls.authorities, tls.key, tls.certificate});
 }
 
+// gRPC writes to stderr in a form of its own, and with bytes from the network as they came. Its
+// lines go to the log of this process, which escapes them and limits their number.
+void log_line(gpr_log_func_args* line) {
+  io::log(status::LogLevel::debug, "p4_grpc", {{"error", line->message}});
+}
+
 }  // namespace
 
 std::shared_ptr<grpc::Channel> make_channel(const DeviceOptions& options) {
+  gpr_set_log_function(log_line);
   return grpc::CreateCustomChannel(
       options.address, options.tls ? encrypted(*options.tls) : grpc::InsecureChannelCredentials(),
       arguments(options));

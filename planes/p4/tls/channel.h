@@ -11,7 +11,7 @@
 
 namespace infold::p4 {
 
-// Connects when it is first used.
+// Connects when it is first used. From the first call on, gRPC logs into the log of this process.
 std::shared_ptr<grpc::Channel> make_channel(const DeviceOptions& options);
 
 }  // namespace infold::p4

@@ -9,6 +9,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "io/host/log.h"
 #include "planes/p4/device.h"
 #include "planes/p4/fake_device_testing.h"
 #include "planes/p4/tls/certificates_testing.h"
@@ -64,6 +65,19 @@ TEST(P4DeviceTls, AServerThatNobodyTrustedHasSignedIsRefused) {
   FakeDevice server(TargetKind::bmv2, credentials());
   EXPECT_THAT(refusal_of(server.address(), DeviceTls{.authorities = kOtherAuthority}),
               HasSubstr("no P4Runtime server answers: "));
+}
+
+TEST(P4DeviceTls, WhatGrpcSaysOfAHandshakeGoesToTheLog) {
+  FakeDevice server(TargetKind::bmv2, credentials());
+  const DeviceTls tls = {.authorities = kOtherAuthority};
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(refusal_of(server.address(), tls), HasSubstr("certificate verify failed"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "the log has warnings and errors";
+  io::process_log().set({.level = status::LogLevel::debug});
+  testing::internal::CaptureStderr();
+  EXPECT_NE(refusal_of(server.address(), tls), "");
+  io::process_log().set({});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("debug p4_grpc error=\"Handshake"));
 }
 
 TEST(P4DeviceTls, TextsThatAreNoCertificatesAreRefused) {
