@@ -18,6 +18,8 @@ FIRST_KIND_DOWN = RESULT
 HEADER_BYTES = 32
 UDP_AND_HEADER_BYTES = 40
 UDP_CHECKSUM = slice(40, 42)
+# Bytes of a frame that only its checksums cover: service, number, hops, both checksums, an element.
+PLACES_OF_CHECKSUMS = 15, 19, 22, 25, 41, 77
 DATAGRAM_AT, ELEMENTS_AT = 42, 74
 # The numbers of verdicts in core::Verdict and planes/p4/pipeline/types.p4.
 CONTRIBUTED, COMPLETED, REPLAYED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB = (

@@ -215,7 +215,13 @@ def check_wrong_checksums(replay):
     (R-001)."""
     start_with_a_skip(replay, 24)
     whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
-    for place in (30, *range(UDP_CHECKSUM.start, ELEMENTS_AT), ELEMENTS_AT, len(whole) - 1):
+    for place in (
+        *frames.PLACES_OF_CHECKSUMS,
+        30,
+        *range(UDP_CHECKSUM.start, ELEMENTS_AT),
+        ELEMENTS_AT,
+        len(whole) - 1,
+    ):
         altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
         outcome = replay.device.start(altered, FIRST_WORKER_SIDE)
         assert all(counted in (frames.TO_HOST, NONE) for counted in outcome.counted), outcome

@@ -10,6 +10,7 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   // header is subtracted where it is read. On Tofino, the subtraction can only begin in a state
   // that moves past the whole header.
   PARSED_SUM(udp_sum)
+  PARSED_SUM(ipv4_sum)
   START
   // An earlier pass has checked these headers.
   state again {
@@ -51,6 +52,7 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   // infold's packets are not fragments and do not have IP options.
   state ipv4 {
     packet.extract(headers.ipv4);
+    COMPARE_SUM(ipv4_sum, headers.ipv4, metadata.ipv4_is_wrong)
     TAKE_AWAY(udp_sum, ADDRESSES_AND_PROTOCOL)
     transition select(headers.ipv4.version, headers.ipv4.words, headers.ipv4.flags,
                       headers.ipv4.fragment, headers.ipv4.protocol) {

@@ -83,6 +83,9 @@ const bit<3> TELL_WORKER = 2;
 #define ADDRESSES_AND_PROTOCOL \
   { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol }
 #define TAKE_AWAY(sum_, fields_) sum_.subtract(fields_);
+#define COMPARE_SUM(sum_, header_, is_wrong_) \
+  sum_.add(header_);                          \
+  is_wrong_ = sum_.verify();
 #define PUT_REST(sum_, field_) sum_.subtract_all_and_deposit(field_);
 
 #define EGRESS_PARAMETERS                                      \
