@@ -119,7 +119,7 @@ class Replay:
         self.packets += 1
         found = sorted(
             (WORKER_SIDE, ip, port, swapped(answer))
-            for ip, port, answer in map(frames.read_frame, answers)
+            for ip, port, answer in map(frames.read_answer, answers)
         )
         if (
             found != expected

@@ -150,7 +150,7 @@ def difference(outcome, frame, verdict, for_host, expected, told):
     """Returns what is wrong with a packet's outcome, or an empty text if nothing is."""
     at_host = [out for port, out in outcome.sent if port == HOST_SIDE]
     found = sorted(
-        (port, *(frames.read_frame(out))) for port, out in outcome.sent if port != HOST_SIDE
+        (port, *(frames.read_answer(out))) for port, out in outcome.sent if port != HOST_SIDE
     )
     found = [(port, ip, udp_port, swapped(answer)) for port, ip, udp_port, answer in found]
     *passes, counted = outcome.counted or [None]
