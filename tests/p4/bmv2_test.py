@@ -84,6 +84,9 @@ class Replay:
         self.job = Job(self.switch, place, numbers, lambda worker: WORKER_SIDE)
         self.jobs += 1
 
+    def register(self, name, index):
+        return self.switch.register(name, index)
+
     def counters(self, verdict):
         """Counts what a packet may count as, which is any reason if there are several to drop
         it."""

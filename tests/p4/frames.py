@@ -11,6 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 ELEMENTS = 64
+SLOTS = 256  # that each job has
 HOST_MAC, HOST_IP, HOST_PORT = bytes.fromhex("02aabbccddee"), bytes((10, 0, 0, 254)), 7700
 ELSEWHERE = bytes((10, 0, 1, 1))
 ADD, SKIP, QUERY, ABORT, RESULT, PENDING = 1, 2, 5, 6, 8, 10

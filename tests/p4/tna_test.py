@@ -89,6 +89,9 @@ class Replay:
             self.device.registers[name].reset(1, 0)
         self.device.registers["spoiled"].reset(0)
 
+    def register(self, name, index):
+        return self.device.registers[name].read(index)
+
     def drain(self):
         while self.device.queue:
             self.continue_first()
