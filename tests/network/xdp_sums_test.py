@@ -43,6 +43,7 @@ NEVER = (
     "dropped_wrong_source",
     "dropped_bad_slot",
     "dropped_limits",
+    "dropped_part",
     "dropped_malformed",
 )
 

@@ -52,6 +52,7 @@ enum class Verdict : std::uint8_t {
   dropped_early_round,  // for a chunk whose turn has not come
   dropped_repeat,       // a repeat of the parent's answer, or of one of several contributions
   dropped_limits,       // more elements than the job's chunks have
+  dropped_part,         // a later part of a sum whose first part alone is answered
   count_,
 };
 const char* verdict_name(Verdict verdict);
@@ -172,6 +173,7 @@ class Aggregator {
     std::uint8_t first_worker = 0;
     std::optional<std::uint8_t> brief_for;  // for a result: its only sender
     std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0: none yet
+    std::uint8_t repeats = 0;               // times that a sum in parts went up again, modulo 256
     Contributors contributors;
     WorkerSet seen;
   };
@@ -206,7 +208,7 @@ class Aggregator {
   Verdict handle_from_below(const Packet& packet);
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
-  Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
+  Verdict handle_repeat(const Packet& packet, Copy& copy, Arrays arrays);
   void send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram);
   Verdict handle_abort(const Packet& packet);
   Verdict hear_end_from_worker(const Abort& abort, std::uint8_t worker);

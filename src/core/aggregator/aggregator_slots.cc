@@ -208,7 +208,9 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   if (turn == Turn::stale) return Verdict::dropped_stale_round;
   if (turn == Turn::early) return Verdict::dropped_early_round;
   const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
+  const bool is_later_part = is_exact_sum(header) && read_exact(packet).part != 0;
   if (abort_ && is_open) {  // complete chunks are still handed out
+    if (is_later_part) return Verdict::dropped_part;
     send_end(To::worker, header.worker);
     return Verdict::answered_ended;
   }
@@ -223,6 +225,9 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   const bool repeat = header.kind == Kind::query || copy.seen.has(header.worker);
   // Workers ask about one chunk at a time, so the network must have repeated this bundle.
   if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
+  // A child repeats all parts of its sum. If each one were answered with all parts of ours, a
+  // question would cost the product of the parts of all levels above.
+  if (repeat && is_later_part) return Verdict::dropped_part;
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
   CHECK(copy.phase != Phase::done || copy.stored_bytes >= INFOLD_HEADER_BYTES);
@@ -272,7 +277,7 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
 }
 
 // A repeat means that its sender lacks our answer, or asks for the state of the chunk.
-Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
+Verdict Aggregator::handle_repeat(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
   switch (copy.phase) {
     case Phase::done: {
@@ -283,6 +288,7 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
       if (abort_) asking_for_end_.add(packet.header.worker);
+      ++copy.repeats;
       send_stored_to_parent(copy, arrays);
       return Verdict::forwarded_again;
     case Phase::collecting: break;
