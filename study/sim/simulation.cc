@@ -100,9 +100,17 @@ Simulation::Simulation(Scenario scenario)
 Simulation::~Simulation() = default;
 
 Outcome Simulation::run() {
+  wiring_.network->packets().tolerate_shortage();
   run_network();
-  settle();
+  if (!wiring_.network->packets().ran_out()) settle();
   count();
+  if (wiring_.network->packets().ran_out()) {
+    // Everything else that could be said follows from this.
+    outcome_.wrong = {fmt::format("more than {} packets were under way at {} ns",
+                                  wiring_.network->packets().packet_count_max(),
+                                  wiring_.network->now().ns)};
+    return outcome_;
+  }
   check_network();
   check_calls();
   return outcome_;
@@ -123,6 +131,7 @@ void Simulation::run_network() {
   while (more && !finished()) {
     const base::Instant before = network.now();
     for (std::uint32_t i = 0; i < kStepsBetweenLooks && more; ++i) more = network.step(limit);
+    if (network.packets().ran_out()) return;
     steps = network.now() == before ? steps + 1 : 0;
     if (steps * kStepsBetweenLooks > kStepsPerInstantMax) {
       complain(fmt::format("time stands still at {} ns", before.ns));
@@ -137,7 +146,7 @@ void Simulation::run_network() {
 void Simulation::settle() {
   Network& network = *wiring_.network;
   const base::Instant limit = network.now() + kSettle;
-  while (network.step(limit)) {
+  while (!network.packets().ran_out() && network.step(limit)) {
   }
 }
 
