@@ -246,6 +246,7 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
   if (w->flags) {
     if (w->flags & ~infold_flags_of(w->kind)) return 0;
     if (w->flags & INFOLD_FLAG_SPECIALS && !w->is_blocks) return 0;
+    if (w->flags & INFOLD_FLAG_PARTIAL && w->kind == INFOLD_KIND_RESULT) return 0; /* */
   }
   if (w->kind < INFOLD_KIND_QUERY || w->kind == INFOLD_KIND_RESULT ||
       w->kind == INFOLD_KIND_REALIGN) {

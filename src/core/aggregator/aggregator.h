@@ -107,7 +107,7 @@ std::optional<Verdict> turn_away(const Header& header, Source source,
 
 // Does what parse() does, and also refuses RESULTs that an aggregator never takes. An aggregator
 // never sends SPARSE to a parent, so it takes no RESULT with SPARSE. Its ranks need the
-// elements, so it takes no brief RESULT.
+// elements, so it takes no brief RESULT, and workers take none with PARTIAL.
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
 
 class Aggregator {
