@@ -30,13 +30,13 @@ struct Allreduces {
   bool check = false;
 
   bool travels_as_it_is() const;
-  WireFormat format() const;  // that the calls ask for
+  WireFormat format() const;  // the format that the calls ask for
 };
 
 struct Timing {
   std::uint64_t elements = 0;
-  std::string
-      format;  // that the calls had: "native" and so on, or the type if it travels unchanged
+  std::string format;  // the format that the calls had, such as "native", or the type if it travels
+                       // unchanged
   std::vector<double> seconds;
   measure::ProcessorTime cpu;
   std::uint64_t resent = 0;

@@ -109,7 +109,7 @@ class Options {
   // Adds the end of the help, which also explains how quantities are written. Call it last.
   void write_footer();
 
-  // Makes an option mandatory that was declared before.
+  // Makes an option mandatory. Requires: it was declared before.
   void require(std::string_view name);
   // Forbids giving both of two options that were declared before.
   void exclude(std::string_view first, std::string_view second);

@@ -63,8 +63,8 @@ class ProgressLine {
   Clock::time_point shown_;
 };
 
-// A count on a terminal, such as "40 of 900 calls compared", a few times a second. Prints nothing
-// elsewhere. One thread.
+// Shows a count on a terminal, such as "40 of 900 calls compared", a few times a second. Prints
+// nothing elsewhere. Used by one thread.
 class CountLine {
  public:
   CountLine(Output& output, bool is_shown)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The measurement behind `infold plan --verify`. It builds the question's workers, hosts and links
-// as a lab on this machine, and measures each placement that such a lab can have. If a measurement
-// would say more about this machine than about the question, a sentence gives the reason instead.
-// All functions but this_lab_machine and measure_placements are pure.
+// as a lab on this machine, and measures each placement that such a lab can have. If a result would
+// say more about this machine than about the question, it measures nothing and returns a sentence
+// with the reason. All functions but this_lab_machine and measure_placements are pure.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ std::optional<Refusal> refuse_to_measure(const predict::Question& question,
 // workers have the same rate.
 measure::LabLinks lab_links(const predict::Question& question);
 
-// Where the placement's sums go in that lab, or why it is only predicted. A ring does not have such
-// places.
+// Where the placement's sums are made in that lab, or why the placement is only predicted. A ring
+// has no such places.
 struct PlacementPlan {
   std::optional<measure::SumPlaces> places;
   bool is_ring = false;
@@ -59,8 +59,9 @@ PlacementPlan plan_measurement(const predict::Question& question, const FormatNa
 unsigned measured_iterations(double predicted_s);
 
 // Measures all placements that can be measured, in their order; the others get a reason. `begin` is
-// called before each measurement. A failure ends the measurements early only if the user wants
-// that. Throws std::runtime_error if there can be no lab.
+// called before each measurement. A measurement that fails gets its error, and the next one begins.
+// After an interrupt (Ctrl-C) no further one begins. Throws std::runtime_error if the lab cannot be
+// built.
 std::vector<PlacementMeasured> measure_placements(
     const predict::Question& question, const FormatNames& names,
     const std::vector<predict::Placement>& placements, const measure::Places& places,

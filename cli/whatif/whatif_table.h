@@ -24,7 +24,7 @@ struct Answer {
   std::string value;         // the swept value; empty: nothing is swept
   std::size_t question = 0;  // the number of the swept value
   whatif::Prediction prediction;
-  std::optional<Spread> spread = {};  // where the seed matters
+  std::optional<Spread> spread = {};  // set if the seed matters
 };
 
 // The facts that the traces themselves record.

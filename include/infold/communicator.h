@@ -97,7 +97,7 @@ class Communicator {
   Handle barrier(const CallOptions& options = {});
 
   // Returns why the job is over, as far as this rank knows. A rank hears at once of another rank
-  // that died, but hears only at its next call of a rank that left in good order. This is for
+  // that died. It hears of a rank that left in good order only at its next call. This is for
   // programs that wait for ranks by other means than calls, and not for a job that comes back
   // (JoinOptions::rejoin). It takes a lock of the data path, so call it tens of times a second at
   // most.

@@ -100,8 +100,8 @@ class Compressor {
   virtual void write_mean(std::span<float> mean) = 0;
   // Writes what write_mean() would write if all ranks had sent what this rank sent.
   virtual void write_sent(std::span<float> sent) const = 0;
-  // Whether the step took another way than the method's own, because that did not fit the tensor.
-  // For statistics.
+  // Whether the step used a fallback, because the method's own way did not fit the tensor. For
+  // statistics.
   virtual bool fell_back() const { return false; }
   // Called when the step has succeeded.
   virtual void commit() {}
@@ -213,14 +213,15 @@ struct Method {
   // For an unbiased method: an upper bound on the mean of |C(x) - x|^2, relative to |x|^2. Absent:
   // the settings give no bound.
   std::function<double(const Shape&, const Settings&)> variance;
-  // The same for a contractive method that some settings make so coarse that it is not contractive.
-  // These settings are refused beside a memory that adds up errors. Absent: all settings are fine.
+  // For a contractive method that some settings make so coarse that it is not contractive any more:
+  // the same bound. Such settings are refused beside a memory that adds up errors. Absent: all
+  // settings are contractive.
   std::function<double(const Settings&)> error_share;
   std::function<std::unique_ptr<Compressor>(const Shape&, const Settings&)> make;
   // Checks further conditions, such as a limit on the number of ranks. Absent: there are none.
   std::function<std::optional<Error>(const Shape&, const Settings&, std::uint32_t world)> check;
-  // Whether what a compressor keeps from step to step also fits one with other settings, so that
-  // steering may change them.
+  // Whether the state that a compressor keeps from step to step also fits a compressor with other
+  // settings, so that steering may change them.
   bool kept_fits_all_settings = false;
 };
 

@@ -192,7 +192,7 @@ typedef struct infold_rows_view {
   size_t row_elements;
   infold_type type;
 } infold_rows_view;
-infold_rows_view infold_rows_view_default(void); /* none, of one element each */
+infold_rows_view infold_rows_view_default(void); /* no rows, of one element each */
 
 /* Memory for a result in rows. Read it once its call has succeeded. After a success or a failure it
  * may serve another call. */

@@ -112,7 +112,7 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
   // These handle packets for the host, and take the mutexes that they need.
   void hear(const io::UdpSocket::Arrival& arrival);
   void count_stray(const io::SocketAddress& from) REQUIRES(sending_);
-  // Empty if the packet came past the pipeline.
+  // Returns nothing if the packet bypassed the pipeline.
   std::optional<core::Verdict> verdict_on(const io::SocketAddress& from,
                                           const core::Packet& packet);
   core::Verdict hear_abort(const io::SocketAddress& from, const core::Packet& packet,

@@ -30,13 +30,13 @@ inline constexpr std::uint32_t kFirstJobGroup = 2;  // followed by one for each 
 
 using Numbers = std::initializer_list<std::uint64_t>;
 
-// A digest: a station's source address was not known at this port.
+// A digest: a packet came in at this port, from a station whose address was not known there.
 struct StationNote {
   std::uint64_t mac = 0;
   std::uint32_t port = 0;
 };
 
-// A digest: a worker's packet came from a place that differs from the table's.
+// A digest: a worker's packet came from another place than the table says.
 struct WorkerNote {
   std::uint16_t job = 0;
   std::uint8_t worker = 0;
@@ -84,7 +84,7 @@ class Program {
   v1::Entity all_verdicts() const;
   static v1::Entity all_groups();
 
-  // The same for registers. The answer to a read request has the entry and its numbers.
+  // Do the same for registers. numbers_of() returns the numbers in the answer to a read request.
   v1::Update write_register(Register of, std::uint32_t index, Numbers values) const;
   v1::Entity entry_of(Register of, std::uint32_t index) const;
   std::vector<std::uint64_t> numbers_of(const v1::Entity& answer) const;

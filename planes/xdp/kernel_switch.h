@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A switch whose sums are made in the kernel. It consists of the packet program at some interfaces,
-// and the join server that sets up jobs. Packets do not pass through this process. It tells jobs
-// their end, watches the interfaces, and detaches the program when it ends.
+// and the join server that sets up jobs. Packets do not pass through this process. The process
+// tells jobs that they have ended, watches the interfaces, and detaches the program when it ends.
 //
 // Packets use a single address, so that a job's packets are either all IPv4 or all IPv6.
 //
@@ -108,7 +108,7 @@ class KernelSwitch final : public join::Plane {
   std::uint32_t datagram_bytes_max_ = 0;
   Program program_;
   std::vector<Port> ports_;
-  // Its holder may also send with the socket and change the program's jobs.
+  // Whoever holds this mutex may also send with the socket and change the program's jobs.
   base::Mutex mutex_;
   std::map<std::uint16_t, Job> jobs_ GUARDED_BY(mutex_);  // by number
   io::UdpSocket socket_;  // reserves the port; sends this process's packets

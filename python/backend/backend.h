@@ -67,7 +67,7 @@ class Backend final : public ::c10d::Backend {
           c10::intrusive_ptr<::c10d::Backend> delegate);
   ~Backend() override;
 
-  // As allreduce, with a wire format and a layout for this call.
+  // Does the same as allreduce(), with a wire format and a layout for this call.
   Works allreduce_as(Tensors& tensors, const ::c10d::AllreduceOptions& options,
                      const Travel& travel);
   // Replaces each gradient by its mean over all ranks, compressed on the network. `names` are the
@@ -81,14 +81,15 @@ class Backend final : public ::c10d::Backend {
   std::optional<Statistics> statistics() const { return job_->statistics(); }
   std::string interface() const { return job_->interface(); }
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
-  // Waits for the calls that have begun, then leaves the job. Other ranks do not wait for more.
+  // Waits for the calls that have begun, then leaves the job. After that, no other rank waits for
+  // this one.
   void leave();
 
   const std::string getBackendName() const override { return "infold"; }
   c10::intrusive_ptr<Options> getBackendOptions() override { return shown_options_; }
   bool supportsSplitting() const override { return true; }
-  // Makes a group of the named ranks, with this group's options. All named ranks must call it. Null
-  // at a rank that is not named.
+  // Makes a group of the named ranks, with this group's options. All named ranks must call it.
+  // Returns null at a rank that is not named.
   c10::intrusive_ptr<::c10d::Backend> split(const c10::intrusive_ptr<::c10d::Store>& store,
                                             const std::vector<int>& ranks,
                                             const c10::intrusive_ptr<Options>& options) override;
@@ -145,9 +146,9 @@ class Backend final : public ::c10d::Backend {
   Result<Communicator> join_unless_rank_0_fails(JoinOptions options) const;
   std::string said_by_rank_0() const;
   Works submit(Recipe recipe, std::chrono::milliseconds timeout);
-  // Has the delegate make a call once all ranks have shown the same fingerprint, and notes it for
-  // barriers. It does not serve send and recv, whose other end is at a single rank and may follow a
-  // barrier.
+  // Lets the delegate make a call once all ranks have shown the same fingerprint, and notes the
+  // call so that barriers wait for it. send() and recv() do not use it, because their other end is
+  // at a single rank and may follow a barrier.
   Works delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout);
   Works tell_all(const CallFingerprint& fingerprint, const at::Tensor& rows,

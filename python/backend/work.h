@@ -54,10 +54,11 @@ struct Recipe {
   std::vector<Step> steps = {};
   std::function<void()> alone = {};       // instead of the steps, in a group of one rank
   std::shared_ptr<Staging> staging = {};  // for tensors on a device
-  // Counts from the call, which has then failed for good. If it is not positive, the group's
-  // timeout holds.
+  // Counts from the call, which has failed for good once this time has passed. If it is not
+  // positive, the group's timeout holds.
   std::chrono::milliseconds timeout = kNoTimeout;
-  // Works that have to end first, with their effects on devices; and works of the delegate.
+  // The works that have to end first, including their effects on devices, and the delegate's works
+  // that have to end first.
   std::vector<c10::intrusive_ptr<Work>> predecessors = {};
   std::vector<c10::intrusive_ptr<::c10d::Work>> delegated = {};
   int root = 0;                                 // for broadcast and reduce

@@ -22,8 +22,9 @@
 
 namespace infold::testing {
 
-// In a test that does not set a deadline, the calls' deadline is longer than any busy machine
-// needs. Under a sanitizer, tens of calls in flight take longer there than users would wait.
+// Makes a group whose calls have a deadline that is longer than any busy machine needs, unless the
+// test sets a deadline. With a sanitizer and tens of calls in flight, a busy machine needs longer
+// than users would wait.
 inline LocalGroup make_group(LocalGroupOptions options) {
   if (options.deadline == LocalGroupOptions{}.deadline) options.deadline = std::chrono::minutes(10);
   return LocalGroup::create(options).value();

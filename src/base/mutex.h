@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The standard library's mutex, scoped lock and two condition variables, with attributes. From
-// these clang checks that each member is touched only while its mutex is held. g++ does not see the
+// The standard library's mutex, scoped lock and two condition variables, with attributes that clang
+// uses to check that each member is touched only while its mutex is held. g++ ignores the
 // attributes.
 //
 //   base::Mutex mutex_;
@@ -24,7 +24,8 @@
 #define INFOLD_CLANG_ATTRIBUTE(attribute)
 #endif
 
-// Older abseil, which gRPC includes, has macros of these names and with the same meaning.
+// Older versions of abseil, which gRPC includes, define macros with these names and the same
+// meanings.
 #undef GUARDED_BY
 #undef PT_GUARDED_BY
 #undef ACQUIRED_AFTER

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array of fixed size whose numbers begin as zeroes and which starts on a cache line. The system
+// An array of fixed size that starts on a cache line and whose numbers begin as zeros. The system
 // provides large arrays as untouched pages, so that unused parts cost nothing. A vector would write
-// the zeroes itself and touch every page.
+// the zeros itself and touch every page.
 #pragma once
 
 #include <cstddef>

@@ -108,9 +108,9 @@ struct ElementLayout {
   constexpr std::uint32_t payload_bytes(std::uint32_t elements) const {
     return exponent_bytes(elements) + elements * element_bytes();
   }
-  // The bytes before and after the lanes of an aggregator's exact partial sum. It has the lowest
-  // and the highest code of each block, then 64-bit lanes, and with specials two bit sets after
-  // them.
+  // The bytes before and after the lanes in the body of an aggregator's exact partial sum. The body
+  // has the lowest and the highest code of each block, then 64-bit lanes, and with specials two bit
+  // sets after the lanes.
   constexpr std::uint32_t partial_exponent_bytes(std::uint32_t elements) const {
     return (2 * block_count(elements) * exponent_code_bytes() + 7) & ~7U;
   }

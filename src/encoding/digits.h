@@ -30,8 +30,8 @@ namespace infold::encoding {
 class Digits {
  public:
   struct Work {
-    // Has at least one element. Its output is where this rank's first wanted element goes, or null
-    // if the rank wants none.
+    // Has at least one element. Its output is the place of this rank's first wanted element, or
+    // null if the rank wants none.
     core::TransferRequest tensor;
     std::uint64_t first_wanted = 0;
     std::uint64_t wanted = 0;
@@ -39,24 +39,25 @@ class Digits {
     std::uint32_t packet_integers = 0;  // how many integers of 32 bits fit in a packet of the job
   };
 
-  // The codec of the digits' transfer. Null if there are too many ranks.
+  // Returns the codec of the digit transfer, or null if there are too many ranks.
   static const core::TensorCodec* codec(std::uint32_t world);
 
   void begin(const Work& work);
-  // Begins with a tensor whose input, output and size are not known yet. work.tensor.elements is
-  // the size of the whole that the tensor is taken from. All of the tensor is wanted.
+  // Begins with a tensor whose input, output and size are not known yet, and whose elements are all
+  // wanted. Here, work.tensor.elements is the size of the whole that the tensor is taken from
+  //
   void begin_later(const Work& work);
   // Sets the tensor, which may be empty. Returns the number of elements of its range transfer.
   std::uint64_t set_tensor(const std::byte* input, std::byte* output, std::uint64_t elements);
   bool has_range_transfer() const { return has_range_transfer_; }
   core::TransferRequest range_transfer();
-  // The transfer is sized later if there is a range transfer.
+  // If there is a range transfer, this transfer is sized later.
   core::TransferRequest digit_transfer();
 
   // Call it once the ranges are known. Returns how many integers the digits need. Writes the
   // results of groups that hold only zeros.
   std::uint64_t plan();
-  // How much memory the second transfer needs on this rank, and where it is.
+  // How much memory the second transfer needs on this rank. set_sums() passes that memory.
   std::size_t sums_bytes() const;
   void set_sums(std::byte* sums) { sums_ = sums; }
 

@@ -16,8 +16,8 @@
 
 namespace infold::encoding {
 
-// What ranks must find out about each other's elements, in a transfer of its own, before they send
-// their elements.
+// Before ranks send elements in some encodings, they exchange facts about these elements in a
+// separate transfer. This is the kind of facts.
 enum class Exchange : std::uint8_t {
   none,
   exponents,  // the exponent of each block
@@ -28,8 +28,8 @@ struct Encoding {
   const char* name;
   // The name by which a caller asks for it, or `automatic` if callers cannot ask for it.
   WireFormat wire;
-  // What the encoding can carry. `copies`: also collectives that move elements without reducing
-  // them.
+  // The encoding carries these types and reductions. If `copies` is true, it also carries
+  // collectives that move elements without reducing them.
   base::EnumSet<DataType> types;
   base::EnumSet<Reduction> reductions;
   bool copies;
@@ -44,8 +44,8 @@ struct Encoding {
   }
 };
 
-// Returns all encodings. If several carry a call by default, the first that all sites can sum is
-// chosen.
+// Returns all encodings. If several of them carry a call by default, the first one that all sites
+// can sum is chosen.
 std::span<const Encoding> encodings();
 // Returns null for `automatic` and for a number that is not a WireFormat.
 const Encoding* find_encoding(WireFormat wire);

@@ -91,8 +91,8 @@ class Endpoint {
   virtual void wait(base::Instant deadline) = 0;
   virtual void wake() = 0;
 
-  // The first neighbour that long datagrams no longer reach. Empty if there is none or the endpoint
-  // cannot know. Threads that send also take turns with this call.
+  // Returns the first neighbour that long datagrams no longer reach. Empty if there is none, or if
+  // the endpoint cannot know. Threads that send take turns with this call as well.
   virtual std::optional<NarrowNeighbour> narrow_neighbour() const { return std::nullopt; }
 
   virtual EndpointCounters counters() const = 0;

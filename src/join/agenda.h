@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks in the order in which they were added, run one at a time without any lock. A state machine
-// under a lock adds its calls of other parties here. A thread runs the tasks and looks at the
-// machine's deadlines, or a test does both.
+// Runs tasks one at a time, in the order in which they were added and without any lock. A state
+// machine under a lock adds its calls of other parties here. Either a thread runs the tasks and
+// watches the machine's deadlines, or a test does both.
 #pragma once
 
 #include <deque>
@@ -21,15 +21,17 @@ class Agenda {
   Agenda(const Agenda&) = delete;
   Agenda& operator=(const Agenda&) = delete;
 
-  // From now on a thread runs tasks as they come. It calls `on_time` after each time that wake_at()
-  // was given; times are of io::monotonic_now(). Throws std::system_error without a thread.
+  // From now on, a thread runs tasks as they come. It also calls `on_time` at the time that
+  // wake_at() was given; times are those of io::monotonic_now(). Throws std::system_error if no
+  // thread can be started.
   void run_on_thread(std::function<void()> on_time);
-  // The thread ends after the task that it runs now. Other tasks wait for run(). Once or more.
+  // Ends the thread after the task that it runs now. The other tasks wait for run(). May be called
+  // repeatedly.
   void stop();
-  // Any thread; never waits for a task.
+  // Any thread may call it. It never waits for a task.
   void add(std::function<void()> task);
   void wake_at(base::Instant time);  // the latest call counts
-  // Without a thread: runs tasks until none is left. False: there was none.
+  // For use without a thread: runs tasks until none is left. Returns false if there was none.
   bool run();
 
  private:

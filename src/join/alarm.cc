@@ -11,8 +11,8 @@
 namespace infold::join {
 namespace {
 
-// Written on one thread and used on another. The atomic orders the two, because ThreadSanitizer
-// does not see gRPC's own synchronisation.
+// One thread writes it and another uses it. The atomic orders the two, because ThreadSanitizer does
+// not see gRPC's own synchronisation.
 struct Action {
   std::function<void()> call;
   std::atomic<bool> is_written = false;

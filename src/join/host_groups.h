@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ranks of a job that sum among themselves before the network does: ranks on one host whose
-// numbers follow each other. Pure. Every party that computes the groups from the same hellos gets
-// the same groups.
+// The ranks of a job that sum among themselves before the network does: ranks on one host with
+// consecutive numbers. Pure. Every party that computes the groups from the same hellos gets the
+// same groups.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace infold::join {
 
-// The host of a rank, as far as the rank can tell, and where it would wait for the host's others.
+// The host of a rank, as far as the rank can tell, and where the rank would meet the host's other
+// ranks.
 struct RankHost {
   std::string identity;
   std::string meeting;
@@ -23,21 +24,21 @@ struct RankHost {
   friend bool operator==(const RankHost&, const RankHost&) = default;
 };
 
-// Two ranks or more. The first one is the leader, which sums for all of them.
+// A group has at least two ranks. The first one is the leader, which sums for all of them.
 struct HostGroup {
   core::RankRange ranks;
-  std::string meeting;  // the leader's
+  std::string meeting;  // the leader's meeting
 
   friend bool operator==(const HostGroup&, const HostGroup&) = default;
 };
 
-// `hosts` has one element per rank, empty for a rank that shares no memory.
+// `hosts` has one element per rank, which is empty for a rank that does not share memory.
 std::vector<HostGroup> find_groups(std::span<const std::optional<RankHost>> hosts);
 
-// Whether one group is the whole job, which then needs no site.
+// Returns whether one group is the whole job, which then needs no site.
 bool is_one_host(std::span<const HostGroup> groups, std::uint32_t world);
 
-// The group that this rank is in, or null.
+// Returns the group that this rank is in, or null.
 const HostGroup* group_of(std::span<const HostGroup> groups, std::uint32_t rank);
 
 }  // namespace infold::join

@@ -23,7 +23,7 @@ plan::Tree tree_of(const JobTerms& terms, const SiteAddress& site) {
   plan::Tree tree = tree_of(terms, site.at_rank);
   if (site.weight != 0) tree.weight = static_cast<std::uint16_t>(site.weight);
   for (plan::Aggregator& aggregator : tree.aggregators) {
-    // A host's ranks sum in memory, by a machine of ours.
+    // A host's ranks sum in memory, in an aggregator of ours, so the site's record does not matter.
     if (aggregator.place == plan::Place::host) continue;
     aggregator.takes_sparse = site.record.takes_sparse;
     aggregator.formats = site.record.formats;

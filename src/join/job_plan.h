@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job's terms as a plan. Every party that computes the plan from the same terms gets the same
-// worker numbers. Pure.
+// Turns a job's terms into a plan. Every party that computes the plan from the same terms gets the
+// same worker numbers. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,26 @@
 
 namespace infold::join {
 
-// The tree of one of the join server's own sites; all are alike. Host groups have a place below
-// it. So has a rack with a switch of its own, but not below a site at a rank, which all ranks reach
-// themselves.
+// Returns the tree of one of the join server's own sites, which are all alike. Host groups are
+// below it, and so are racks with a switch of their own. A site at a rank has no racks below it,
+// because all ranks reach it directly.
 plan::Tree tree_of(const JobTerms& terms, bool at_rank = false);
 
-// The tree of one of the sites that the terms name, with what its record says. The weight is 1
-// where the site leaves it to the ranks.
+// Returns the tree of one of the sites that the terms name, with the abilities in its record. The
+// weight is 1 if the site leaves it to the ranks.
 plan::Tree tree_of(const JobTerms& terms, const SiteAddress& site);
 
-// With the trees of all sites that the terms name.
+// Returns a plan with the trees of all sites that the terms name.
 plan::Plan plan_of_sites(const JobTerms& terms);
 
-// For a join server that has sites. One of them stands for all.
+// Returns the plan of a join server that has sites. Its one tree stands for all of them.
 plan::Plan plan_of(const JobTerms& terms);
 
-// Of each of the plane's sites: the root's options, or those of its rack's aggregator.
+// Returns the options for each of the plane's sites: those of the root, or of its rack's
+// aggregator.
 core::AggregatorOptions aggregator_options(const JobTerms& terms);
 
-// Whether one rack is the whole job. Its switch then is the root.
+// Returns whether one rack is the whole job. Its switch is then the root.
 bool is_one_rack(std::span<const core::RankRange> racks, std::uint32_t world);
 
 }  // namespace infold::join

@@ -12,18 +12,20 @@
 namespace infold::join {
 namespace {
 
-// A program may have two dozen groups, a job each. Jobs get what they ask for while a quarter of
-// the slots stay free, or if they are alone. Later ones get an eighth of what is free. The jobs of
-// one address share 3072 of 4096 slots: four get 512, and 23 more fit before one is refused.
+// A program may have two dozen groups, each of which is a job. A job gets what it asks for if a
+// quarter of the slots then stay free, or if it is alone. Later jobs get an eighth of what is free.
+// The jobs of one address share 3072 of 4096 slots: four of them get 512, and 23 more fit before
+// one is refused.
 constexpr std::uint32_t kReservedPart = 4;
 constexpr std::uint32_t kLatePart = 8;
 constexpr std::uint32_t kGrantMin = 16;
-// A quarter stays for jobs of other addresses. A rank of ours asks for 512 slots.
+// A quarter of the slots stays for jobs of other addresses. A rank of ours asks for 512 slots.
 constexpr std::uint32_t kOthersPart = 4;
 constexpr std::uint32_t kShareMin = 512;
 
-// An exact sum has 8 bytes an element on its way to a site, and its chunks are shorter.
-// That takes a processor's time at the leader, which only half of the bytes are worth.
+// An exact sum has 8 bytes for each element on its way to a site, and its chunks are
+// shorter. It also takes processor time at the leader. This pays off only if the host then sends at
+// most half as many bytes.
 bool pays_off(const HostGroup& group, const std::vector<RankPlace>& ranks) {
   std::uint64_t bytes = 0;
   bool is_wanted = true;
@@ -40,7 +42,7 @@ struct OddRank {
   std::size_t usual = 0;
 };
 
-// The first rank that differs from the first rank that says anything at all.
+// Finds the first rank whose answer differs from the first rank that gives an answer at all.
 template <typename Said>
 std::optional<OddRank> find_odd(const std::vector<RankPlace>& ranks, Said&& said) {
   std::optional<std::size_t> usual;
@@ -106,7 +108,7 @@ std::uint32_t slot_share(std::uint32_t total) {
   return std::max(total - total / kOthersPart, std::min(total, kShareMin));
 }
 
-// Fewer than asked for only make long tensors slower.
+// Fewer slots than a job asked for only make long tensors slower.
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total) {
   const std::uint32_t wanted = asked.small + asked.bulk;
   const std::uint32_t share = slot_share(total);
@@ -140,7 +142,8 @@ std::string first_ranks(std::span<const std::uint32_t> ranks) {
   return text;
 }
 
-// A rank that came and went is not missing: the one to look at is the one that it waited for.
+// A rank that came and went does not count as missing, because people should look at the rank that
+// it waited for.
 Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
                 const std::string& turned_away) {
   std::vector<std::uint32_t> missing;
@@ -207,13 +210,13 @@ std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobT
   return sites;
 }
 
-// Ranks that sum for each other over the network are sites of equal standing, and too many for a
-// host's leader to have a part of its own below each of them.
+// If ranks sum for each other over the network, all of them are sites of equal standing. These are
+// too many for a host's leader to have an aggregator of its own below each of them.
 std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks) {
   std::vector<std::optional<RankHost>> hosts;
   bool has_sites = false;
   for (const RankPlace& rank : ranks) {
-    // Those of one host that join at different switches are of different racks.
+    // Ranks of one host that join at different switches belong to different racks.
     hosts.push_back(rank.hello.host);
     if (hosts.back() && rank.hello.rack) hosts.back()->identity += '@' + rank.hello.rack->identity;
     has_sites = has_sites || rank.hello.site;

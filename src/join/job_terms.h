@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The terms of a job, from the hellos and ready reports of its ranks: slots, hosts that sum first,
-// and which rank differs from the others. Pure functions.
+// Makes the terms of a job from the hellos and ready reports of its ranks: slots, hosts that sum
+// first, and which rank differs from the others. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -31,40 +31,44 @@ struct Slots {
   std::uint32_t bulk = 0;
 };
 
-// Slots of a switch that one job may have, and the jobs of one address together: three quarters, so
-// that one hello never takes all of a large switch, or as many as a rank of ours asks for.
+// Returns how many slots of a switch one job, or all jobs of one address together, may have. It is
+// three quarters of them, so that one hello never takes all of a large switch, but at least as many
+// as a rank of ours asks for.
 std::uint32_t slot_share(std::uint32_t total);
 
-// The slots that a job gets. May be more than are free, but not more than slot_share().
+// Returns the slots that a job gets. They may be more than are free, but not more than
+// slot_share().
 Slots granted(Slots asked, std::uint32_t free, std::uint32_t total);
 
-// At most so many of them. Both kinds shrink alike.
+// Returns at most `most` of these slots, and reduces both kinds in the same proportion.
 Slots shrunk(Slots asked, std::uint32_t most);
 
-// The refusal of a job that wants this many slots of the switch with this name.
+// Returns the refusal of a job that wants this many slots of the switch with this name.
 Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
                  const std::string& job, std::uint32_t wanted);
 
-// As in "1, 2, 5", or the first 32 of them and how many more there are. All ranks of a job hear it,
-// so that a list of a thousand ranks would be sent a thousand times.
+// Returns a list such as "1, 2, 5", with at most 32 ranks and the number of further ones. All ranks
+// of a job get the list, so a list of a thousand ranks would be sent a thousand times.
 std::string first_ranks(std::span<const std::uint32_t> ranks);
 
-// The refusal of a rank whose patience ends while others are missing.
+// Returns the refusal of a rank whose patience ends while others are missing.
 Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
                 const std::string& turned_away);
 
-// The racks of a job: ranges of ranks that came through one rack's switch each.
+// Returns the racks of a job. Each is the range of ranks that joined through one rack's switch.
 Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
                                                 const std::vector<RankPlace>& ranks);
 
-// All sites of the job, also those of its racks, with the most workers that each may get: any host
-// group may fall away. Requires: terms.racks and terms.sites are known.
+// Returns all sites of the job, including those of its racks. Each has the most workers that it may
+// get, because any host group may be dropped later. Requires: terms.racks and terms.sites are
+// known.
 std::vector<SiteOfJob> all_sites(const std::vector<RankPlace>& ranks, const JobTerms& terms);
 
-// The groups of ranks that are to sum on their own host first, if they find that they can.
+// Returns the groups of ranks that sum on their own host first, if they find that they can.
 std::vector<HostGroup> propose_groups(const std::vector<RankPlace>& ranks);
 
-// The reason, if any, for which the ranks of this job, all ready, cannot work together.
+// Returns why the ranks of this job cannot work together, or nothing. Requires: all ranks are
+// ready.
 std::optional<Refusal> find_disagreement(const std::string& name,
                                          const std::vector<RankPlace>& ranks);
 

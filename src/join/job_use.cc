@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kBitsOfPending = 8 * INFOLD_PENDING_BYTES_MAX;
 
-// An ability that the job needs and the site lacks, as in "does not sum bfp8".
+// Returns an ability that the job needs and the site lacks, as in "does not sum bfp8".
 std::optional<std::string> find_lack(const SiteOfJob& site, const JobUse& before,
                                      core::FormatSet asked) {
   const core::SiteRecord& can = site.record;

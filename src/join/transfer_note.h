@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What rank 0 tells an emulator of its transfers, so that emulated ranks make the same ones.
+// What rank 0 tells an emulator about its transfers, so that emulated ranks make the same ones.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TransferNote {
   core::Priority priority = core::Priority::automatic;
   std::uint64_t after = 0;   // the transfer that must be done first; 0: none
   bool sized_later = false;  // a SizeNote follows
-  bool has_codes = false;    // its exponents come from the transfer that it is after
+  bool has_codes = false;    // its exponents come from the transfer `after`
 };
 
 struct SizeNote {

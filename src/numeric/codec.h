@@ -21,7 +21,7 @@ namespace infold::numeric {
 // Bit 15 of an agreed exponent code is set if some rank has a NaN or an infinity in the block
 //
 inline constexpr std::uint16_t kAgreedSpecial = 0x8000;
-// With more ranks a block with specials has fewer than four bits for its finite elements.
+// With more ranks, a block with specials would have fewer than four bits for its finite elements.
 inline constexpr std::uint32_t kAgreedWorldMax = 511;
 
 // Each lookup returns null if there is no such codec.
@@ -39,15 +39,16 @@ using AgreedCodecLookup = const core::TensorCodec* (*)(core::DataType, core::Red
                                                        std::uint32_t world);
 // Writes the code that each block of a float tensor would have in bfp32, plus kAgreedSpecial if the
 // block holds a NaN or infinity. The ranks then agree on the largest code. They must agree on the
-// two parts separately, because the largest of the sums is not the sum of the largest. Writes
-// nothing for integers.
+// code and on kAgreedSpecial separately, because a sum with kAgreedSpecial exceeds every sum
+// without it, even if its code is smaller. Writes nothing for integers.
 using BlockCodes = void (*)(core::DataType, const std::byte* tensor, core::ChunkRange,
                             std::uint16_t* codes);
 
 // Sets the bit of each block of R-022 that holds a nonzero element, and clears all other bits. The
 // first block has the lowest bit of the first word. Returns true if a block of zeros holds a
-// negative zero. `cleared`, if not null, is memory as long as the tensor that does not overlap it.
-// It is set to zeros in the same pass by stores that bypass the caches, as in numeric::clear().
+// negative zero. If `cleared` is not null, it is memory as long as the tensor, which it does not
+// overlap. The same pass sets this memory to zeros, with stores that bypass the caches as in
+// numeric::clear().
 using FindPresence = bool (*)(core::DataType, const std::byte* tensor, std::uint64_t elements,
                               std::uint32_t* words, std::byte* cleared);
 
@@ -60,7 +61,7 @@ struct KernelSet {
   AgreedCodecLookup agreed_codec = nullptr;
   BlockCodes block_codes = nullptr;
   FindPresence find_presence = nullptr;
-  const DigitLoops* digits = nullptr;  // for the float types, by type
+  const DigitLoops* digits = nullptr;  // one for each float type, in the order of DataType
   const CodeLoops* codes = nullptr;    // the loops that compress a tensor
 
   // Returns null if the combination does not exist. Floats with agreed exponents are not included.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs one kernel of a set and the corresponding scalar kernel on the same input, and compares
-// everything that they wrote. The unit tests and the fuzzer use it. Bytes choose the kernel and its
-// input. The list of kernels comes from the tables' own types, so that no kernel can be left out.
+// everything that they wrote. The unit tests and the fuzzer use it. Input bytes choose the kernel
+// and its input. The list of kernels follows from the tables' own types, so that no kernel can be
+// left out.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class Differential {
                 "a kernel was added to the arithmetic: compare it here");
   static_assert(sizeof(DigitLoops) == 2 * sizeof(void*),
                 "a loop was added to the digits: compare it here");
-  // Two functions, and the facts about the codec.
+  // Two functions, and three fields that take as much room as two pointers.
   static_assert(sizeof(core::TensorCodec) == 4 * sizeof(void*),
                 "a function was added to the codecs: compare it here");
   // codes/code_loops_test.cc compares the table of codes.
@@ -141,7 +142,7 @@ class Differential {
     return (blocks + core::kBlocksTogether - 1) / core::kBlocksTogether * core::kBlocksTogether;
   }
 
-  // Steps are not compared if the reach exceeds 63, because an aggregator does not use them then.
+  // If the reach exceeds 63, the steps are not compared, because an aggregator does not use them.
   std::string compare_plan() {
     using Codes = std::vector<std::uint16_t>;
     const std::uint32_t blocks = input_.below(80) + 1;
@@ -186,8 +187,8 @@ class Differential {
     return verdict(differs.empty(), differs);
   }
 
-  // Lanes of a block have similar magnitudes, and blocks of all magnitudes occur. In some blocks
-  // lanes are ties.
+  // Lanes of a block have similar magnitudes, and blocks of all magnitudes occur. In some blocks,
+  // lanes lie halfway between two rounded values.
   void fill_lanes(const std::vector<std::uint16_t>& lane_codes, std::uint32_t block_elements,
                   std::uint32_t lane_bytes, std::uint32_t count, std::byte* lanes) {
     const int bits = static_cast<int>(8 * lane_bytes);
@@ -204,8 +205,8 @@ class Differential {
     }
   }
 
-  // A decoder cannot return a lane code above the largest code, so the test does not use such
-  // codes.
+  // Packets cannot contain a code above the largest code, because parse() refuses them. The test
+  // does not use such lane codes.
   std::string compare_encode(std::uint32_t kernel) {
     const std::uint32_t width = kernel % 3;
     const std::uint32_t lane_bytes = 2U << kernel / 3;
@@ -402,7 +403,7 @@ class Differential {
         name(layout) + " presence");
   }
 
-  // The slices lie at, beside and far from the bits that elements have.
+  // The slice that is written may lie within, next to or far from the bits that elements have.
   std::string compare_digits(core::DataType dtype) {
     const std::uint32_t count = input_.below(kElementsMax);
     Buffer tensor(std::size_t{count} * element_bytes(dtype), input_.below(8));

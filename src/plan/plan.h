@@ -121,8 +121,8 @@ Tree uneven_tree(std::uint16_t world, std::uint32_t depth, base::Prng& prng);
 
 void set_takes_sparse(Tree& tree, bool takes);
 
-// Returns the aggregator below another one that has exactly these ranks and runs in such a place,
-// or nothing.
+// Returns the aggregator, other than the root, that has exactly these ranks and runs in such a
+// place. Returns nothing if there is none.
 std::optional<std::uint16_t> find_aggregator(const Tree& tree, Place place, core::RankRange ranks);
 
 }  // namespace infold::plan

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One rank's membership of a job, behind a Communicator. Gives calls their order and their
-// deadlines, has each made by its launch (calls/launch/), and makes the call's result from what
-// becomes of its transfers. A failed call does not change any tensor. It ends the job, so that
-// later calls fail as well.
+// One rank's membership of a job, behind a Communicator. It gives calls their order and their
+// deadlines, lets the launch of each call make the call (calls/launch/), and makes the call's
+// result from the outcomes of its transfers. A failed call does not change its inputs, except as
+// CallOptions::keep_input says. It ends the job, so that later calls fail as well.
 //
 // Locks, in the order in which they are taken: calls_mutex_ gives calls their order, the lock of
 // InFlight guards their transfers, and a driver's lock guards its worker. Every other lock guards a
@@ -60,7 +60,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   Member(MemberOptions options, std::vector<DrivenSites> shares);
   ~Member() override;
 
-  // A refused request also gives a handle; its call has failed.
+  // Returns a handle even if the request is refused; the handle's call has then failed.
   Handle start(const CallRequest& request);
   void leave();
 
@@ -76,13 +76,13 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   void lose_rank(std::uint32_t rank);
   // `lost_switch`, if not empty, is the address of the lost switch behind that site.
   void lose_site(std::uint8_t site, const std::string& lost_switch = {});
-  // The job is over at another rank, which has left.
+  // Tells the member that the job is over at another rank, which has left.
   void hear_end(const core::Abort& abort);
 
   // These are for handles.
   void cancel(const Call& call);
-  // Drives the job on this thread until the call is done or the time has come. Returns at once if
-  // another thread drives.
+  // Drives the job on this thread until the call is done or the deadline has passed. Returns at
+  // once if another thread drives.
   void drive_until(const Call& call, base::Instant deadline);
   void recycle(Call& call) { calls_.recycle(call); }
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
@@ -117,7 +117,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   CallPool calls_;
   InFlight in_flight_;                   // its threads use all of the above
   std::optional<Rejoiner> rejoiner_;     // its thread also uses in_flight_
-  std::optional<CheckedCalls> checked_;  // likewise
+  std::optional<CheckedCalls> checked_;  // its thread also uses in_flight_
 };
 
 }  // namespace infold::rank

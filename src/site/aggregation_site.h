@@ -99,7 +99,8 @@ class AggregationSite final : public PacketServer {
   bool uses_trains() const { return socket_.sends_trains() && socket_.receives_trains(); }
 
  private:
-  // About as many as a socket's queue in the kernel holds. As there, further ones are dropped.
+  // The most answers that wait for take_answers(), about as many as a socket's queue in the kernel
+  // holds. Further answers are dropped, as they would be by the kernel.
   static constexpr std::size_t kAnswersMax = 2048;
 
   // Datagrams, stored one after another.

@@ -129,7 +129,7 @@ class BlockSum {
   std::vector<std::uint32_t> found_;   // a bit for each nonzero block of the memory searched
   SetJoin join_;                       // joins this rank's blocks with the other ranks' blocks
   std::vector<std::uint32_t> blocks_;  // the blocks of the union
-  std::vector<std::uint32_t> own_;     // a bit for each of them, set if this rank has it
+  std::vector<std::uint32_t> own_;     // a bit for each of these, set if this rank has the block
   Gathered input_;
   Gathered output_;
   RowsInput rows_input_;

@@ -7,7 +7,7 @@
 // *opinions* that the ranks sent with them. A rank's own measurements influence nothing but its
 // opinions.
 //
-//   next() -> the call is made, with the opinion if asks -> done()
+//   next() -> the call is made, with this rank's opinion if Choice::asks -> done()
 //
 // The same calls of next() and done() lead to the same choices, whenever and in whatever order the
 // calls are done. This class is not thread-safe.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A whole switch in user space: the shards that sum, and the join server that brings jobs to them.
-// The jobs come from ranks, or from the parent if this is a rack's switch. Shard i of a rack is
-// below site i of the parent. Memory for slots is taken when a job starts and given back when it
-// ends, within a budget that is known from the start.
+// A whole switch in user space: the shards that sum, and the join server that sets up jobs at the
+// shards. The jobs come from ranks, or from the parent if this is a rack's switch. Shard i of a
+// rack is below site i of the parent. Memory for slots is taken when a job starts and given back
+// when it ends, within a budget that is known from the start.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct SwitchOptions {
   std::uint32_t datagram_bytes_max = 8972;
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool offload = true;
-  io::SocketAddress parent;  // join address of the switch above a rack's; unset: none
+  io::SocketAddress parent;  // the parent's join address, if this is a rack's switch; unset: none
 };
 
 class SwitchServer final : public join::Plane {

@@ -25,10 +25,10 @@
 namespace infold::emulate {
 
 struct JobCounters {
-  std::uint64_t transfers = 0;         // the number that emulated ranks make
+  std::uint64_t transfers = 0;         // transfers that emulated ranks make
   std::uint64_t packets_in = 0;        // from real ranks, and from a real switch
   std::uint64_t packets_out = 0;       // to the same parties
-  std::uint64_t packets_refused = 0;   // from them, but too long or too many in flight
+  std::uint64_t packets_refused = 0;   // from the same parties, but too long or too many in flight
   std::uint64_t packets_emulated = 0;  // sent by emulated ranks and switches
 
   JobCounters& operator+=(const JobCounters& other);

@@ -84,7 +84,8 @@ inline std::uint16_t to_sixteen_bits(core::DataType dtype, double value) {
   return bits >= infinity ? sign | infinity : static_cast<std::uint16_t>(sign | bits);
 }
 
-// Stores `value`, rounded to f32, and then to 16 bits if the type is that short.
+// Stores `value`. Unless the type is f64, rounds it to f32 first, and then to 16 bits if the type
+// is that short.
 inline void store_float(core::DataType dtype, std::byte* tensor, std::uint64_t index,
                         double value) {
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();  // drops the sign

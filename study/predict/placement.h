@@ -55,12 +55,12 @@ struct SiteShare {
 struct Placement {
   PlacementKind kind = PlacementKind::ring;
   std::string name;
-  double time_s = 0;              // busy_s() and the hops
+  double time_s = 0;              // busy_s() plus the time of the hops
   double links_s = 0;             // for the busiest link
   double processors_s = 0;        // for the busiest processor
-  double windows_s = 0;           // for the worker's windows, whose chunks wait for round trips
+  double windows_s = 0;           // for the worker's windows, each of which takes a round trip
   std::string busiest_processor;  // a host's name, "a worker", or "the machine"
-  std::uint32_t hops = 0;         // one-way trips between hosts that follow one upon another
+  std::uint32_t hops = 0;         // consecutive one-way trips between hosts
   std::string busiest_link;       // a host's name, or "a worker's link"
   double busiest_rate = 0;        // bits per second
   double busiest_bytes = 0;       // in each direction, including frames

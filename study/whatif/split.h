@@ -36,8 +36,8 @@ struct Step {
   std::uint64_t us(Doing doing) const;
 };
 
-// Returns the steps of each rank that count. A trace without steps is one step. Steps that take no
-// time are left out. Requires: all ranks agree on their calls.
+// Returns those steps of each rank that count (trace::CountedSteps). A trace without steps is one
+// step. Steps that take no time are left out. Requires: all ranks agree on their calls.
 std::vector<std::vector<Step>> steps_of(std::span<const trace::Trace* const> traces);
 
 // Microseconds of a step; the parts add up to it.

@@ -166,7 +166,7 @@ INLINE int takes_brief(const struct infold_xdp_job* job, const struct infold_xdp
   return job->brief_results && !member->is_aggregator && member->digest == digest;
 }
 
-/* R-067, for a stored answer that goes only to this worker. */
+/* Cuts a stored answer that goes only to this worker to its header, if R-067 allows that. */
 INLINE void shorten(struct work* w) {
   if (!w->may_be_brief) return;
   const struct infold_xdp_job* const job = entry(&jobs, w->job);
@@ -224,7 +224,7 @@ struct missing {
 };
 
 /* R-065 for up to 256 workers: adds one worker's missing ranks, and joins adjacent ranges. A loop
- * of the kernel runs it, so the verifier follows it once. */
+ * of the kernel calls it, so that the verifier checks it only once. */
 static long add_missing(uint32_t worker, const void* context) {
   const struct missing* const missing = context;
   struct work* const w = missing->w;

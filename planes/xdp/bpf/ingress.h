@@ -15,16 +15,16 @@
 /* The values that are equal for all copies that go out. */
 struct sending {
   struct __sk_buff* skb;
-  uint32_t first_member; /* of the job, in `members` */
+  uint32_t first_member; /* the job's first entry in `members` */
   uint32_t at;
   uint32_t bytes;
-  uint32_t sum; /* of the datagram */
+  uint32_t sum; /* the sum of the datagram, for the checksum */
   uint32_t to;
   uint32_t slot;
   uint32_t job;
-  uint32_t may_be_brief; /* */
-  uint32_t digest;       /* of the contributors, in that case */
-  uint32_t brief;        /* the worker that gets only the header, or a number beyond all */
+  uint32_t may_be_brief; /* whether a worker may get only the header */
+  uint32_t digest;       /* the digest of the contributors, in that case */
+  uint32_t brief;        /* the worker that gets only the header; INFOLD_XDP_MEMBERS: none */
 };
 
 /* Reads the note and erases it, because veth passes on the bytes before a packet. Its other end may
@@ -183,7 +183,7 @@ static long send_to(uint32_t number, const void* context) {
   return 0;
 }
 
-/* Whether this worker gets a packet for asking workers. Removes it from their set. */
+/* Returns whether this worker is among the asking workers, and removes it from them. */
 INLINE int was_asking(const struct sending* what, uint32_t worker) {
   if (what->to == INFOLD_XDP_TO_ASKING_FOR_END) {
     struct infold_xdp_job* const job = entry(&jobs, what->job);
@@ -201,7 +201,7 @@ INLINE int is_for_asking(uint32_t to) {
   return (to & (INFOLD_XDP_TO_ASKING | INFOLD_XDP_TO_ASKING_FOR_END)) != 0;
 }
 
-/* The last receiver gets the packet itself. */
+/* Sends the packet itself to the last receiver, which therefore needs no copy. */
 INLINE int send_last(const struct sending* what, uint32_t number) {
   const uint32_t interface = address_member(what, number);
   if (interface == 0) return TC_ACT_SHOT;

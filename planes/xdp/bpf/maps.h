@@ -115,7 +115,7 @@ struct work {
   uint8_t is_native;    /* native floats */
   uint8_t dtype;        /* as in R-020 */
   uint8_t may_be_brief; /* the answer is a single contribution, unchanged */
-  uint8_t is_brief;     /* and goes to its sender without the elements */
+  uint8_t is_brief;     /* the answer goes to its sender without the elements */
   uint8_t reserved3[2];
   uint64_t signature;
   struct infold_xdp_contributors contributors;

@@ -83,25 +83,25 @@ struct infold_xdp_address {
 
 /* Read-only data of the program. The verifier sees constants and removes unreachable code. */
 struct infold_xdp_config {
-  uint32_t elements_max;     /* of any job's chunks, a multiple of 64 */
-  uint32_t stored_bytes_max; /* of any datagram, a multiple of 64 */
+  uint32_t elements_max;     /* the most elements in a chunk of any job; a multiple of 64 */
+  uint32_t stored_bytes_max; /* the most bytes of a stored datagram; a multiple of 64 */
   uint32_t slots;            /* of all jobs together */
   uint32_t jobs;             /* entries of the table of jobs */
-  uint32_t row_words[2];     /* of native elements: of 4 bytes, of 2 bytes */
+  uint32_t row_words[2];     /* words in a row of native elements: of 4 bytes, of 2 bytes */
   infold_be16 port;          /* of the aggregator */
   uint16_t address_count;
   uint8_t grows;   /* whether frames of this driver have room at their end */
-  uint8_t bounces; /* whether a frame that goes back with XDP_TX arrives */
+  uint8_t bounces; /* whether a frame that XDP_TX sends back arrives */
   uint16_t reserved;
   struct infold_xdp_address addresses[INFOLD_XDP_ADDRESSES_MAX];
 };
 
 /* Native elements (R-041) are summed in rows of 64-bit words. The map `rows_of_jobs` has rows for
- * each copy of a job that uses them. A float's sign and exponent field choose an entry of a table:
- * the fraction times `factor`, plus `addend`, is added to the row at this offset. A word counts
- * units of 2^(bits of a row x the row's number), and has room for 256 contributions. The last row
- * counts infinities and NaN. The loader fills the tables, because the length of rows depends on the
- * packets. */
+ * each copy of a job that uses them. A float's sign and exponent field choose an entry of a table.
+ * The entry says that the float's fraction times `factor`, plus `addend`, is added to the word in
+ * the row at offset `at`. A word counts units of 2^(bits of a row x the row's number), and has room
+ * for 256 contributions. The last row counts infinities and NaN. The loader fills the tables,
+ * because the length of rows depends on the packets. */
 struct infold_xdp_scale {
   int64_t factor;
   int64_t addend;
@@ -114,7 +114,9 @@ enum {
   INFOLD_XDP_ROWS_BF16 = 7,
   INFOLD_XDP_ROW_BITS_F32 = 32,
   INFOLD_XDP_ROW_BITS_BF16 = 48,
-  /* In the last row: the fractions of NaN are above these bits, and make a NaN of what is below. */
+  /* A word of the last row counts infinities and NaN: those with a positive sign from bit 0 on, and
+   * those with a negative sign from bit MINUS_AT on. From bit FRACTIONS_AT on, it adds up their
+   * fractions, which are all 0 unless one of them is a NaN. */
   INFOLD_XDP_MINUS_AT = 16,
   INFOLD_XDP_FRACTIONS_AT = 32,
   INFOLD_XDP_ROW_GROUP = 32 /* elements that are rounded together; rows have multiples of it */
@@ -156,8 +158,8 @@ struct infold_xdp_copy {
 };
 
 /* Both copies have one lock, because R-062 compares them. Only one of them is forwarded at a time.
- * `asking` has the workers whose repeats of it went up and are not answered yet (R-064). It changes
- * without the lock. */
+ * `asking` has the workers whose repeats of the forwarded chunk went up and are not answered yet
+ * (R-064). It changes without the lock. */
 struct infold_xdp_slot {
   struct bpf_spin_lock lock;
   uint32_t reserved;
@@ -269,7 +271,7 @@ enum { INFOLD_XDP_REWIND_BYTES_MAX = 3520 };
 struct infold_xdp_rewind {
   uint32_t slot;
   uint32_t frame_bytes;
-  uint32_t only;       /* only restores, so that its cost can be subtracted */
+  uint32_t only;       /* only restores the state, so that the cost of this can be subtracted */
   uint32_t left_bytes; /* `only` cuts the frame to this length, as the aggregator does */
   struct infold_xdp_copy copies[2];
   uint8_t frame[INFOLD_XDP_REWIND_BYTES_MAX];

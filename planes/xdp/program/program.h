@@ -3,7 +3,7 @@
 // The packet program of planes/xdp/bpf/, loaded into the kernel: an aggregator for several jobs.
 // This class loads the program, sets up jobs and reads counters; planes/xdp/attach/attachment.h
 // attaches it. This class does not touch sums while a job runs. Not thread-safe, except for
-// test_run.
+// counters(), traffic() and test_run().
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct ProgramOptions {
 };
 
 using Counters = std::array<std::uint64_t, INFOLD_XDP_COUNTERS>;
-// The name that site::count_name gives.
+// Returns the name that site::count_name gives.
 std::string_view counter_name(std::size_t counter);
 
 // A direct worker of a job, as the program knows it.
@@ -99,19 +99,19 @@ class Program {
   // Ends the job. Returns the reason that workers get, which is the first one reported, or
   // nothing if there is no such job. Does not send anything.
   std::optional<infold_abort> end_job(std::uint16_t job, const core::Abort& abort);
-  // All workers of the job, by number. Empty if there is no such job.
+  // Returns all workers of the job, by number, or none if there is no such job.
   std::vector<Place> places(std::uint16_t job) const;
-  // The index of the interface through which the parent's packets came, or 0 if none came or there
-  // is no such job.
+  // Returns the index of the interface through which the parent's packets came. Returns 0 if no
+  // such packet has come, or if there is no such job.
   unsigned interface_of_parent(std::uint16_t job) const;
 
-  // The last packet from a wrong source, if there was one.
+  // Returns the last packet from a wrong source, if there was one.
   std::optional<WrongSource> last_wrong_source() const;
 
   int packets_program() const { return entry_; }  // to attach at interfaces
   int ingress_program() const { return ingress_; }
-  // For comparison, instead of the first program: sends each packet back, or drops it. Requires:
-  // can_bounce.
+  // Programs to compare the packet program with: one sends each packet back, and the other drops
+  // it. Requires: can_bounce.
   int bounce_program() const { return bounce_; }
   int discard_program() const { return discard_; }
   // The memory of the program's maps in the kernel, including rows.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Makes the legs of many compressors as collectives of a communicator. Legs of one kind share one
-// call, so that small parameters share packets. Blocks; for one thread at a time. All ranks must
-// pass legs of the same kinds in the same order.
+// call, so that small parameters share packets. make() blocks, and only one thread at a time may
+// use an object. All ranks must pass legs of the same kinds in the same order.
 //
 // Gathered codes have a different length at each rank. They travel together with their lengths, up
 // to the length that the last call predicts, so that only the rest needs a second round trip.
@@ -24,11 +24,11 @@ namespace infold {
 
 class LegExchange {
  public:
-  // For each gathering of a call: how many bytes of a rank's codes travel with their lengths.
+  // For each gather of a call: how many bytes of a rank's codes travel together with the lengths.
   using Heads = std::vector<std::uint64_t>;
 
   // `encoding` distinguishes codes that only look alike (CallOptions::encoding). All ranks must
-  // pass equal `heads`; further gatherings send only lengths at first.
+  // pass equal `heads`. A gather that has no entry in `heads` first sends only the lengths.
   LegExchange(Communicator& communicator, std::uint16_t encoding, const AverageOptions& options,
               Heads heads)
       : communicator_(communicator),
@@ -36,7 +36,7 @@ class LegExchange {
         stop_(options.stop),
         heads_(std::move(heads)) {}
 
-  // One answer for each leg, valid until clear().
+  // Returns one answer for each leg, which is valid until clear().
   Result<std::vector<compress::Answer>> make(std::span<const compress::Leg> legs);
   // Frees the answers' memory for the next step.
   void clear();

@@ -18,7 +18,7 @@
 
 namespace infold {
 
-// The steerer of one list, and what goes with it.
+// The steerer of one list of parameters, with the state that belongs to it.
 struct SteeredList {
   compress::Steerer steerer;
   // This rank's times of the last call. The next call sends them to the other ranks.
@@ -27,7 +27,7 @@ struct SteeredList {
   std::string first_parameter = {};
   std::size_t parameters = 0;
 
-  // Call it when a call begins, also one that repeats a failed call.
+  // Call it when a call begins, even if it repeats a failed call.
   void note_start(base::Instant now) {
     if (last && started) last->period = compress::call_seconds((now - *started).ns);
     started = now;

@@ -31,7 +31,7 @@ class Memory {
   // Returns what the compressor gets instead of the gradient. It stays valid until the next
   // take_in().
   virtual std::span<const float> take_in(std::span<const float> gradient) = 0;
-  // Looks at what the other ranks see of the tensor (write_sent()).
+  // Reads from the compressor what the other ranks see of the tensor (write_sent()).
   virtual void see(const Compressor& compressor) = 0;
   virtual void commit() = 0;
   virtual std::vector<Kept> kept() = 0;
@@ -68,8 +68,8 @@ struct Pair {
 // was not sent diverges if the error can be larger than the tensor. An unbiased method is therefore
 // shrunk for such a memory if its variance is known, and refused if it is not.
 std::optional<Error> check_pair(const Pair& pair);
-// Returns the factor for a compressor's results that makes errors that add up converge. It is 1 /
-// (1 + variance) for an unbiased method beside such a memory, and otherwise 1.
+// Returns the factor by which a compressor's results are multiplied so that errors that add up
+// converge. It is 1 / (1 + variance) for an unbiased method beside such a memory, and otherwise 1.
 double shrinkage(const Pair& pair, const Shape& shape);
 
 }  // namespace infold::compress

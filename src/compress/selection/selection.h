@@ -4,8 +4,8 @@
 // chooses the elements; this class transfers them.
 //
 // With the setting travel = 0, each rank gets all ranks' codes and adds them in the order of ranks.
-// A code has the count (u32), the indices as in index_code.h, and the values. With travel = 1,
-// indices and f32 go into an aggregated sparse sum.
+// A code has the count (u32), the indices as in index_code.h, and the values. With travel = 1, the
+// network makes a sparse sum of the indices and their f32 values.
 #pragma once
 
 #include <cstddef>
@@ -92,7 +92,7 @@ class TwoSided : public SelectingCompressor {
   std::vector<std::byte> below_;  // a bit for each chosen element
 };
 
-// What the records of such methods have in common.
+// The settings that all these methods have, and functions that they share.
 Setting ratio_setting();
 Setting travel_setting();
 Travel travel_of(const Settings& settings);

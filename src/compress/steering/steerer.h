@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decides how the calls of one list of parameters travel: at which rung of a setting, or plain.
-// Rungs are values of the setting, beginning with the fewest bytes. The steerer takes the way with
-// the most progress for each second of the step, or a finer way within a tolerance of it. Time that
-// the caller's work hides counts as free, so the finest hidden rung is the least that it takes.
+// Decides how the calls of one list of parameters travel: compressed with some value of a setting,
+// or plain. The values that the steerer may choose are called rungs, and rung 0 sends the fewest
+// bytes. The steerer chooses what makes the most progress per second of a training step, or
+// something finer whose progress is within a tolerance of that. Time that the caller's own work
+// hides counts as free, so of all rungs that are completely hidden, the finest one wins.
 //
-// The progress of a step is the root of the share of the tensors' energy that the codes keep
-// (docs/design/code/038-steering.md). The share of a rung that was not measured follows from that
-// of the nearest one that was.
+// The progress of a step is the square root of the share of the tensors' energy that the codes keep
+// (docs/design/code/038-steering.md). If a rung was not measured, its share is predicted from the
+// nearest rung that was.
 //
 //   setting() -> the call is made -> learn(times of the call before, as all ranks have agreed)
 //
-// It has no clock and draws no random numbers, so the same agreed times give the same settings at
-// all ranks.
+// The steerer has no clock and draws no random numbers, so the same agreed times give the same
+// settings at all ranks.
 //
-// To predict, it models a call's time as a latency plus bytes over a rate. The present rung tells
-// the rate at once, and one more rung tells the latency. From time to time it looks at another rung
-// or at plain calls. Apart from the first calls, such looks take at most 1/32 more time. A move
-// that reverses the one before makes the next one wait twice as long, so that noise causes few
-// moves.
+// For its predictions, the steerer models a call's time as a latency plus bytes divided by a rate.
+// Calls at the present rung tell the rate, and a second rung tells the latency. From time to time
+// the steerer makes a "look": two calls at another rung, or plain, only to measure them. Apart from
+// the first calls, looks take at most 1/32 more time. A move that reverses the move before it
+// doubles the wait until the next one, so that noise causes few moves.
 //
 //   call 0    the first rung, not measured because buffers still grow
 //   1, 2      the first rung
@@ -61,18 +62,20 @@ class Steerer {
   // Calls between looks. The number doubles as long as nothing changes.
   static constexpr int kLookEveryMin = 32;
   static constexpr int kLookEveryMax = 4096;
-  // A look may cost this share of the steps' time until the next look. A way whose step takes more
-  // than 65 times as long is therefore not looked at until the network changes.
+  // A look may cost this share of the steps' time until the next look. The steerer therefore does
+  // not look at a rung, or at plain calls, whose step would take more than 65 times as long, until
+  // the network changes.
   static constexpr double kLookShare = 1.0 / 32;
-  // Two calls, so that a single slow one does not decide.
+  // The calls of a look. There are two, so that a single slow call does not decide.
   static constexpr int kLookCalls = 2;
-  // Rungs whose sizes are closer than this factor cannot tell the latency.
+  // Two rungs whose sizes differ by less than this factor cannot tell the latency.
   static constexpr double kApart = 1.4;
-  // Calls between moves. The times of a call are known two calls later, and the times of two calls
-  // are needed.
+  // The least and the most calls between two moves. The times of a call are known two calls later,
+  // and the times of two calls are needed.
   static constexpr int kPatienceMin = 2;
   static constexpr int kPatienceMax = 64;
-  // The kept share of a rung that is no longer new is measured once in so many calls.
+  // The steerer measures a rung's kept share in each of the rung's first calls, and later in one of
+  // this many.
   static constexpr int kKeptEvery = 8;
 
   explicit Steerer(Options options);
@@ -81,18 +84,19 @@ class Steerer {
   Setting setting() const { return of(now_); }
   // Whether the call with setting() should measure what it keeps.
   bool wants_kept() const;
-  // The share that the rung in force keeps, as last measured. Absent: not measured.
+  // The share that the rung in force kept when it was last measured. Absent: not measured.
   std::optional<double> kept() const;
   // Call it when the call with setting() has succeeded. Unknown times are ignored.
   void learn(const std::optional<CallTimes>& times);
 
-  // Everything that it remembers, as numbers that a float holds exactly.
+  // Returns everything that the steerer remembers, as numbers that a float holds exactly.
   std::vector<float> state() const;
   // Returns false and changes nothing if this cannot be the state of a steerer with these rungs.
   bool load(std::span<const float> state);
 
  private:
-  // A place numbers the ways from the fewest bytes on: first the rungs, then plain.
+  // A place is a rung, or plain. Places are numbered from the fewest bytes on, so plain is the last
+  // one.
   int rungs() const { return static_cast<int>(options_.sizes.size()); }
   int plain() const { return rungs(); }
   Setting of(int place) const;
@@ -127,22 +131,23 @@ class Steerer {
 
   Options options_;
 
-  // The places in force, of the last call, of the next call, and of the current look.
+  // The place in force, and the places of the last call, of the next call and of the current look.
   int home_;
   int former_;
   int now_;
   int look_ = 0;
   int look_left_ = 0;  // calls that the look still has to make
   int stage_ = 0;      // progress of the first looks
-  int learned_ = 0;    // times that came before the first that counts
+  int learned_ = 0;    // calls of learn() so far, at most 2; their times are ignored
   int hold_ = 2;       // calls until the next decision
   int patience_ = kPatienceMin;
-  int direction_ = 0;  // of the last move; 0: none, 1: to more bytes, 2: to fewer
+  int direction_ = 0;  // the direction of the last move; 0: none, 1: to more bytes, 2: to fewer
   int look_every_ = kLookEveryMin;
   int since_look_ = 0;
   int looks_ = 0;  // lets the two kinds of looks alternate
 
-  // These are times of the network in seconds, except for the codec's times and the hidden time.
+  // All times are in seconds. here_, there_, plain_, latency_ and guess_ are times of the network
+  // alone.
   int here_rung_;  // the last rung in force
   Smoothed here_;
   int there_rung_ = -1;  // another rung, for the latency; -1: none
@@ -150,16 +155,16 @@ class Steerer {
   float latency_ = 0;
   float guess_ = 0;  // the predicted time of the rung in force, at the last move
   Smoothed plain_;
-  // The level of one when the other was last measured. Compared with the level now, it shows how
-  // the network has changed.
+  // The level of here_ when plain_ was last measured, and the reverse. Compared with the present
+  // level, it shows how the network has changed.
   float here_at_plain_ = 0;
   float plain_at_here_ = 0;
   Smoothed codec_;
   Smoothed plain_codec_;
   Smoothed hidden_;
   Smoothed rest_;            // the time of a step without the cost of the call
-  std::vector<float> kept_;  // of each rung; -1: not measured
-  int since_kept_ = 0;       // calls since the last measurement
+  std::vector<float> kept_;  // the kept share of each rung; -1: not measured
+  int since_kept_ = 0;       // calls since a kept share was last measured
 };
 
 }  // namespace infold::compress

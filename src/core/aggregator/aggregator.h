@@ -32,7 +32,7 @@ namespace infold::core {
 
 // What became of a datagram. Each verdict has a counter.
 enum class Verdict : std::uint8_t {
-  contributed,       // a new contribution, the chunk is not complete
+  contributed,       // a new contribution; the chunk is not complete yet
   completed,         // a contribution that completed the chunk
   replayed,          // a repeat: the stored result went to its sender
   answered_pending,  // a repeat or query: the missing ranks went to its sender
@@ -50,7 +50,7 @@ enum class Verdict : std::uint8_t {
   dropped_bad_slot,
   dropped_stale_round,  // for a chunk whose result every worker has
   dropped_early_round,  // for a chunk whose turn has not come
-  dropped_repeat,       // a repeat of the parent's answer, or of one of several contributions
+  dropped_repeat,       // a repeat of the parent's answer, of an exact sum's part, or of a bundle
   dropped_limits,       // more elements than the job's chunks have
   dropped_part,         // a later part of a sum whose first part alone is answered
   count_,
@@ -88,7 +88,7 @@ struct AggregatorOptions {
   }
 };
 
-// Returns what a contribution of all these ranks says about them.
+// Returns the contributors that a contribution of all these ranks names.
 Contributors contributors_of(RankRange ranks);
 // Returns whether a worker is an aggregator, which may send exact sums.
 bool is_aggregator(const AggregatorOptions& options, std::size_t worker);
@@ -101,7 +101,7 @@ struct Source {
   bool is_elsewhere = false;           // not from the source of the worker that it names
 };
 
-// Does steps 2 to 7 of R-007. Returns nothing if the packet passes them.
+// Checks steps 2 to 7 of R-007. Returns nothing if the packet passes them.
 std::optional<Verdict> turn_away(const Header& header, Source source,
                                  const AggregatorOptions& options);
 
@@ -188,14 +188,15 @@ class Aggregator {
     std::uint64_t* minus_infinity;
   };
 
-  // The parts that have arrived of a child aggregator's exact sum.
+  // How much of a child aggregator's exact sum has arrived.
   struct Parts {
     std::uint32_t seen = 0;  // one bit for each part
     std::uint8_t count = 0;
   };
   enum class PartNews : std::uint8_t { malformed, repeat, some, all };
-  // The most parts, not counting part 0, of all exact sums that one packet can complete. A part has
-  // room for four rows, because part 0 of f64 fits, and takes 16 bytes for each element.
+  // The most parts of all exact sums that one packet can complete, without each sum's part 0. Part
+  // 0 of f64 takes 16 bytes for each element and fits in a datagram, so every further part has room
+  // for at least four rows of 4 bytes for each element.
   static constexpr std::uint32_t kRowPartsMax = INFOLD_SPARSE_CHUNKS_MAX * ((kBinRowsMax + 3) / 4);
   static_assert((kBinRowsMax + 3) / 4 < kExactPartsMax);
 
@@ -274,7 +275,7 @@ class Aggregator {
   static void assert_turns(const Copy& copy, const Copy& other);
   void assert_copy(const Copy& copy) const;
   void assert_all() const;
-  // Checks everything now and then (AggregatorOptions::check_period).
+  // Checks all invariants after every check_period inputs (AggregatorOptions::check_period).
   void count_input() {
     if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
   }
@@ -282,7 +283,8 @@ class Aggregator {
   AggregatorOptions options_;
   const Arithmetic* arithmetic_;
   WorkerSet expected_;
-  // What a worker's contribution says about its ranks if all of them contribute.
+  // For each worker, the contributors that its contribution names if all its ranks contribute
+  //
   std::vector<Contributors> spoken_for_;
   WorkerSet aggregators_;
   // For bfp8, bfp16 and bfp32, by lane width: how far apart codes may lie; negative if the lanes
@@ -306,7 +308,7 @@ class Aggregator {
   // Its memory() also holds the lanes of block formats, with room for 64 bits per element. Narrower
   // lanes fill only the front of it.
   ExactSums exact_;
-  // For each copy and worker, if some worker is an aggregator.
+  // The parts of each copy and worker. Empty if no worker is an aggregator.
   std::vector<Parts> parts_;
 
   // Scratch memory for the handling of one datagram, and small answers that no slot stores.
@@ -322,8 +324,8 @@ class Aggregator {
   std::array<std::byte, 64> answer_{};
   std::array<std::byte, 64> notice_{};
 
-  // Has room for what each chunk of a packet may cause, or for an answer to each worker that asked.
-  // It also has room for the job's end to the workers and the parent.
+  // Has room for the packets that each chunk of a packet may cause, or for an answer to each worker
+  // that asked. It also has room for the end of the job, to the workers and to the parent.
   std::vector<Transmit> outbox_;
   std::uint32_t outbox_count_ = 0;
   std::uint32_t outbox_sent_ = 0;

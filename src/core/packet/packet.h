@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datagrams that are checked once. parse() turns bytes from any sender into a view, and compares
-// every length with the datagram's length. Nothing else in infold reads raw bytes of a packet. The
-// write functions do the reverse. Views borrow the datagram.
+// Reads and writes datagrams. parse() checks bytes from any sender once and turns them into a view,
+// and compares every length with the datagram's length. The write functions do the reverse. Views
+// borrow the datagram. Bodies with an order of their own have readers beside this one, such as
+// sparse_body.h and exact_body.h, and the kernel's packet program has its own parser.
 #pragma once
 
 #include <cstddef>
@@ -103,11 +104,11 @@ struct Packet {
   const std::byte* elements = nullptr;
   const std::byte* specials = nullptr;  // in a partial sum: the two bit sets
   std::span<const std::byte> body;      // everything after the header and the tag
-  // The blocks whose exponents and elements lie side by side above; null: all. SparseReader sets
-  // it.
+  // If not null, `exponents` and `elements` have only these blocks, one after another. SparseReader
+  // sets it.
   const BlockSet* present = nullptr;
   bool is_bundled = false;   // the packet also has contributions to other chunks
-  bool in_quarters = false;  // quarters were left out; the elements contain their zeros
+  bool in_quarters = false;  // quarters were left out; `elements` has zeros in their place
   bool is_brief = false;     // a RESULT without the elements, which its receiver has sent
 
   bool has_specials() const { return (header.flags & INFOLD_FLAG_SPECIALS) != 0; }
@@ -115,7 +116,7 @@ struct Packet {
   bool is_sparse() const { return (header.flags & INFOLD_FLAG_SPARSE) != 0; }
 };
 
-// Why bytes are not a packet.
+// Why parse() refuses a datagram.
 enum class Malformed : std::uint8_t {
   none,
   truncated,     // shorter than a header, or than the header says
@@ -159,7 +160,7 @@ void read_codes(ElementLayout layout, const std::byte* wire, std::uint32_t block
 Malformed check_codes(ElementLayout layout, const std::byte* codes, std::uint32_t count,
                       std::uint32_t unit);
 
-// Returns the bytes of a datagram of this kind without a tag.
+// Returns the length in bytes of a datagram of this kind, without a tag.
 std::size_t datagram_bytes(Kind kind, ElementLayout layout, std::uint32_t elements, bool specials);
 
 struct RankRange {
@@ -210,11 +211,11 @@ enum class PendingForm : std::uint8_t {
 };
 // Returns the form that a body takes. The missing ranks are in rising order.
 PendingForm form_of(PendingForm form, std::span<const RankRange> missing);
-// Requires: not `either`.
+// Requires: the form is ranges or bits.
 std::size_t write_missing(std::span<const RankRange> missing, PendingForm form, std::uint32_t world,
                           std::byte* out);
-// Reads the ranks of the first ranges. Returns nothing if a range is empty or names a rank beyond
-// the world.
+// Reads the missing ranks, up to the first ranges that a RankRanges can hold. Returns nothing if a
+// range is empty or names a rank beyond the world.
 std::optional<RankRanges> read_missing(const Packet& packet, std::uint32_t world);
 enum class Presence : std::uint8_t { there, missing, not_said };
 // Returns whether the aggregator has the rank's contribution. A full list of ranges does not say

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The congestion window: how many chunks one stream keeps in flight to one site. It doubles until a
-// queue builds, and then aims at a short queue of half the path's own round trip, or a millisecond.
-// A smaller window aims at a longer queue. Such a queue keeps the path full even while some chunks
-// wait for a retransmission, without long delays. The window is adjusted once per round trip by the
-// round's shortest sample, which late workers and busy hosts inflate least. Random loss alone does
-// not shrink the window, but a loss of more than a tenth on our own path does.
+// queue builds. Then it aims at a short queue: half the path's shortest round trip, but at least a
+// millisecond. A smaller window aims at a longer queue. Such a queue keeps the path full even while
+// some chunks wait for a retransmission, without long delays. The window is adjusted once per round
+// trip by the round's shortest sample, because late workers and busy hosts inflate that sample
+// least. Random loss alone does not shrink the window, but a loss of more than a tenth on our own
+// path does.
 //
 // Flows that share a link see the same queue. The larger window aims at a shorter queue, so it
-// shrinks while the smaller one grows, until both have the ratio of their even_chunks. Jobs thus
-// get equal shares, and the sites of a job get shares by weight, so that they finish at the same
-// time.
+// shrinks while the smaller one grows, until their sizes have the ratio of their even_chunks. Jobs
+// thus get equal shares, and the sites of a job get shares by weight, so that they finish at the
+// same time.
 #pragma once
 
 #include <algorithm>
@@ -88,13 +89,14 @@ class Window {
   }
 
  private:
-  // The time that hosts may take to wake up and process a train of packets. On faster paths packets
-  // wait for processors, and a longer train is cheaper. (We tried to let the window grow as long as
-  // that helps, but on busy hosts the gain of a step drowns in noise.)
+  // The time that hosts may take to wake up and process a train of packets. If the path is faster
+  // than this, packets wait for processors, and a longer train is cheaper. (We tried to let the
+  // window grow as long as that helps, but on busy hosts the gain of a step drowns in noise.)
   static constexpr base::Duration kHostTime = base::milliseconds(1);
-  // The time that a host takes to wake up, if the queue has no other purpose.
+  // The time that a host takes to wake up. The queue of small tensors needs to cover no more than
+  // this.
   static constexpr base::Duration kWakeTime = base::microseconds(250);
-  // Other flows make room for a small window within a few tens of rounds, if they can.
+  // If other flows can make room for a small window, they do so within a few tens of rounds.
   static constexpr std::uint32_t kCrowdedRoundsMax = 64;
   static constexpr std::uint32_t kShareOne = 65536;
   static constexpr std::uint32_t kLossShareMax = kShareOne / 10;
@@ -103,8 +105,8 @@ class Window {
   // small window says nothing.
   static constexpr std::uint32_t kShareResults = 128;
 
-  // While the window doubles, it can overrun a short queue within one round, and must not double
-  // again.
+  // While the window doubles, it can overrun a short queue within one round. The loss of that round
+  // alone is then enough to stop the doubling.
   bool overflows() {
     const std::uint32_t weight = std::min(results_, kShareResults);
     const std::uint32_t share = std::min(losses_, results_) * kShareOne / results_;
@@ -148,9 +150,9 @@ class Window {
   std::uint32_t results_ = 0;
   std::uint32_t losses_ = 0;
   std::uint32_t loss_share_ = 0;
-  Shortest shortest_;  // of this round
+  Shortest shortest_;  // the shortest sample of this round
   std::uint32_t crowded_rounds_ = 0;
-  Shortest crowded_shortest_;  // of the crowded rounds
+  Shortest crowded_shortest_;  // the shortest sample of the crowded rounds
 };
 
 }  // namespace infold::core

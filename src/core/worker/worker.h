@@ -4,9 +4,9 @@
 // (spec sections 6 and 7). It is pure: time and bytes come in as arguments, and the caller polls
 // for datagrams, deadlines and events. The constructor allocates all memory. Not thread-safe.
 //
-// Call one input (submit, set_size, cancel, handle_datagram, handle_timeout), then drain
-// poll_transmit, then read poll_timeout, then drain poll_event. Time never goes back. All ranks
-// submit the same transfers in the same order, and that order numbers the chunks.
+// Call one input, such as submit() or handle_datagram(). Then drain poll_transmit(), read
+// poll_timeout() and drain poll_event(), in this order. Time never goes back. All ranks submit the
+// same transfers in the same order, and that order numbers the chunks.
 //
 //   slot:  idle -> waiting -> idle          a result ends the wait
 //                  waiting -> resending     lost, realigned, or asked for: poll_transmit sends
@@ -42,14 +42,14 @@ struct SiteOptions {
   bool in_memory = false;
   // The aggregator takes contributions that leave out blocks of zeros.
   bool takes_sparse = false;
-  FormatSet formats = FormatSet::all();  // that it sums; used for errors, which name the site
-  // Elements in its packets are big-endian. Such a site takes only integers, without
-  // leaving out zeros.
+  FormatSet formats = FormatSet::all();  // the formats that it sums, for errors that name the site
+  // Elements in its packets are big-endian. Such a site takes only integers, and only
+  // packets that contain all elements.
   bool is_big_endian = false;
   ReductionSet reductions = ReductionSet::all();  // the reductions that it takes
 };
 
-// Sites of a job, as bits.
+// A set of the job's sites, with a bit for each.
 using SiteSet = std::uint64_t;
 
 struct WorkerOptions {
@@ -86,7 +86,7 @@ struct WorkerOptions {
       return site.reductions.has(reduction);
     });
   }
-  // Returns whether all sites sum such elements.
+  // Returns whether all sites sum elements of this layout.
   bool sums(ElementLayout asked) const {
     const ElementLayout layout = layout_on_wire(formats, asked);
     return layout.is_native() ? native().has(layout.dtype) : formats.has(layout.format);
@@ -100,10 +100,11 @@ bool is_small(const WorkerOptions& options, Priority priority, std::uint64_t chu
 struct TransferRequest {
   Collective collective = Collective::all_reduce;
   Reduction reduction = Reduction::sum;
-  ElementLayout layout;        // of the elements that the codec makes
+  ElementLayout layout;        // the layout of the elements that the codec makes
   std::uint64_t elements = 0;  // 0 for a barrier
   std::uint16_t root = 0;
-  // Stands for an encoding of elements beyond type and format. Ranks that differ get a mismatch.
+  // Identifies an encoding of the elements beyond their type and format. If ranks pass different
+  // numbers, the job ends with a mismatch.
   std::uint16_t encoding = 0;
   const TensorCodec* codec = nullptr;  // required when elements > 0
   // Passed to the codec in addition to the tensor; null for a codec that needs nothing else. If the
@@ -116,9 +117,10 @@ struct TransferRequest {
   std::byte* output = nullptr;
   // Agreed exponent codes, one per block, or null. The transfer `after` brings them.
   const std::uint16_t* codes = nullptr;
-  // Has a bit for each block that is not zeros at this rank, lowest bit of a word first. Other
-  // blocks are left out where sites allow that. Null: all blocks are present. It is read like the
-  // input, and only allowed for sum, average and or without agreed codes.
+  // Has a bit for each block, which is set if this rank has a nonzero element in the block. The
+  // first block has the lowest bit of the first word. The worker leaves out the other blocks where
+  // a site allows that. Null: all blocks are present. The set must stay unchanged as long as the
+  // input. It is only allowed for sum, average and or, without agreed codes.
   const std::uint32_t* present = nullptr;
   Priority priority = Priority::automatic;
   // Nothing is sent before this other transfer is done. With `codes`, each chunk waits only for the
@@ -134,7 +136,7 @@ struct TransferRequest {
   bool wants_result() const { return output != nullptr || context != nullptr; }
 };
 
-// Why a job ended, for people: which rank did something, or lacks something.
+// Why a job ended, with what an error message needs: which rank did something wrong, or is missing.
 struct Failure {
   base::Error error;
   std::uint16_t rank = 0;   // the rank that gave the reason
@@ -143,7 +145,7 @@ struct Failure {
   const char* field = "";   // for a mismatch: "size", "type", "operation", "root", "wire format",
                             // "encoding" or "priority" (1 if large, 0 if small)
   std::int64_t rank_value = 0;   // for a mismatch: the field at `rank`
-  std::int64_t other_value = 0;  // and the field at `other`
+  std::int64_t other_value = 0;  // for a mismatch: the field at `other`
   bool values_known = true;      // a rank that has not made the call may know only the field
   std::uint8_t site = 0;         // for silence: the aggregator that never answered
 };
@@ -169,7 +171,7 @@ struct WorkerCounters {
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_foreign = 0;     // another job, epoch, site or direction
   std::uint64_t dropped_repeat = 0;      // for a chunk that is done
-  std::uint64_t dropped_unexpected = 0;  // for a chunk that was never sent, or not as it was sent
+  std::uint64_t dropped_unexpected = 0;  // for a chunk that was never sent, or was sent differently
 
   WorkerCounters& operator+=(const WorkerCounters& other);
 };
@@ -183,8 +185,8 @@ class Worker {
     // until the next poll_event(). Empty if everything is in `out`.
     std::span<const std::byte> payload = {};
   };
-  // Where the caller wants payloads. With in_input, payloads that need no encoding stay in the
-  // input.
+  // Where poll_transmit() puts payloads. With in_input, a payload that needs no encoding stays in
+  // the transfer's input (Transmit::payload).
   enum class Payload : std::uint8_t { in_out, in_input };
 
   // Requires: 1 to 64 sites, rank < world, and limits that hold at least one block of every layout.
@@ -221,11 +223,11 @@ class Worker {
   void find_narrow_path(base::Instant now, std::uint8_t site, std::uint32_t mtu_bytes);
   // Ends the job for the reason that another rank gave, in case no aggregator can pass that on.
   void hear_end(base::Instant now, const Abort& abort);
-  // Ends the job in the same way as another worker of this rank.
+  // Ends the job for the reason that ended it at another worker of this rank.
   void end_alike(base::Instant now, const Failure& failure, const Abort& said);
 
-  // Says that a datagram will be handled soon, to prefetch the memory that this will touch. Does
-  // not change the worker.
+  // Announces a datagram that will be handled soon, so that the memory that it touches is
+  // prefetched. Does not change the worker.
   void expect(std::uint8_t site, std::span<const std::byte> datagram) const;
   void handle_datagram(base::Instant now, std::uint8_t site, std::span<const std::byte> datagram);
   // Does the same for a packet that parse() has accepted.
@@ -243,9 +245,9 @@ class Worker {
   const std::optional<Failure>& failure() const;
   // Returns what this worker tells others about the end of the job, if there is a failure.
   std::optional<Abort> end_said() const;
-  // Returns the ranks that an aggregator last said a transfer in flight waits for. If nothing was
-  // said about it, returns those of a transfer that was submitted before it. Empty if no rank is
-  // known to be late.
+  // Returns the ranks that a transfer in flight waits for, as an aggregator last reported them. If
+  // no aggregator has reported on this transfer, returns the report on a transfer that was
+  // submitted before it. Empty if no rank is known to be late.
   RankRanges waiting_for(TransferId id) const;
   const WorkerCounters& counters() const;
   // Return the chunks in flight and the present window, summed over all sites, for tests and
@@ -253,7 +255,8 @@ class Worker {
   std::uint32_t in_flight() const;
   std::uint32_t window() const;
   // Returns how long answers may stay unread without slowing anything down. Returns zero while a
-  // small tensor, the end of a large one, or a chunk that needs another's result waits for answers.
+  // small tensor, the end of a large one, or a chunk that needs another's result waits for answers,
+  // and while only few chunks are in flight.
   base::Duration patience() const;
   std::size_t memory_bytes() const;
   // Returns a hash of everything except time that decides future behaviour, for state-space search.

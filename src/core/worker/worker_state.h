@@ -56,8 +56,8 @@ class Worker::State {
    private:
     State& state_;
   };
-  // Checks everything now and then (WorkerOptions::check_period). Functions that are called for
-  // every packet otherwise check only the flow that they touch.
+  // Checks all invariants after every check_period inputs (WorkerOptions::check_period). On all
+  // other inputs, functions that are called for every packet check only the flow that they touch.
   void count_input() {
     if (options_.check_period != 0 && ++inputs_ % options_.check_period == 0) assert_all();
   }
@@ -89,7 +89,7 @@ class Worker::State {
     bool announced = false;       // it is not done before its announcement is
     std::uint64_t announces = 0;  // one past the place of the bulk tensor that it announces
     std::uint16_t ranks_summed = 0;
-    RankRanges missing;  // as last said about one of its chunks, and when
+    RankRanges missing;  // the ranks that an aggregator last named for one of its chunks, and when
     base::Instant missing_at;
     ChunkSignature signature;  // the last chunk has another element count
 
@@ -287,7 +287,7 @@ class Worker::State {
   bool takes_part_ = false;
   std::uint64_t last_id_ = 0;
   base::Instant earliest_deadline_ = base::Instant::never();
-  // Belong to the datagram that is being written.
+  // The following belong to the datagram that is being written.
   Payload takes_payload_ = Payload::in_out;
   std::span<const std::byte> payload_;
   base::CacheLineVector<std::byte> chunk_;  // one chunk, with or without its zeros

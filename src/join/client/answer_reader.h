@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A host's answers to a rank, read in their order: terms, go, an end. An answer that does not fit
-// the hello, or comes out of order, is a refusal before the job runs and the end of the host after.
+// Reads a host's answers to a rank in their order: terms, go, an end. If an answer does not fit the
+// hello or comes out of order, it counts as a refusal before the job runs, and as the end of the
+// host after that.
 //
 //   asked --Joined--> told --note_ready()--> ready --Go--> running --Ended--> over
 //      \________________ a refusal, an end, or an answer out of turn ________/
 //
-// Pure; one thread.
+// Pure. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,15 @@ using Heard = std::variant<JobTerms, Go, Refusal, JobEnd>;
 
 class AnswerReader {
  public:
-  // `host`: for errors, as in "the switch's parent 10.0.0.1:7700".
+  // `host` names the host in errors, as in "the switch's parent 10.0.0.1:7700".
   AnswerReader(Hello own, std::string host) : own_(std::move(own)), host_(std::move(host)) {}
 
-  // The rank says that it is ready.
+  // Notes that the rank has said that it is ready.
   void note_ready(bool shares_memory);
-  // Nothing once the job is over.
+  // Returns nothing once the job is over.
   std::optional<Heard> read(const v1::JoinReply& reply);
-  // No further answer comes; `why`, of the connection: empty if the host closed it.
+  // Notes that no further answer comes. `why` says what broke the connection; empty: the host
+  // closed it.
   std::optional<Heard> end(const std::string& why);
 
   bool is_running() const { return state_ == State::running; }
@@ -53,7 +55,7 @@ class AnswerReader {
   std::string host_;
   State state_ = State::asked;
   bool shares_memory_ = false;
-  JobTerms terms_;  // once they were told
+  JobTerms terms_;  // set once the host has told them
 };
 
 }  // namespace infold::join

@@ -22,13 +22,13 @@ constexpr int kSitesMax = 64;
 constexpr std::uint32_t kWeightMax = 64;
 constexpr std::uint32_t kJobMax = 0xFFFF;
 constexpr std::size_t kAddressBytesMax = 256;
-// The name of a local socket (sockaddr_un), less its first byte.
+// The length of a local socket's name (sockaddr_un), without its first byte.
 constexpr std::size_t kMeetingBytesMax = 107;
 constexpr std::size_t kMessageBytesMax = 2048;
 
 using Misfit = std::optional<std::string>;
 
-// A host's text as a person may see it: cut, and without control characters.
+// Makes a host's text fit to show to a person: cuts it, and replaces control characters.
 std::string printable(const std::string& text, std::size_t bytes_max) {
   std::string shown = text.substr(0, bytes_max);
   std::replace_if(
@@ -85,7 +85,7 @@ Misfit address_misfit(const std::string& text) {
   return std::nullopt;
 }
 
-// A site has the abilities that the job uses.
+// Checks that a site has the abilities that the job uses.
 Misfit record_misfit(const v1::Site& site, const v1::Joined& joined) {
   const auto record = record_of(site.has_record() ? &site.record() : nullptr);
   if (!record) return "with " + record.error();
@@ -142,7 +142,7 @@ Misfit range_misfit(const Each& each, std::uint32_t next, std::uint32_t least,
                      each.count(), each.first(), world, next);
 }
 
-// Ranks of this job, each in one group at most, in rising order.
+// Reads groups of ranks of this job, in rising order. Each rank is in at most one group.
 template <typename Message>
 Misfit read_groups(const Message& message, std::uint32_t world, std::vector<HostGroup>& groups) {
   std::uint32_t next = 0;
@@ -176,7 +176,8 @@ Misfit read_racks(const v1::Joined& joined, std::uint32_t world,
   return std::nullopt;
 }
 
-// A host group is a part of one rack, or has no rank in any: parties are counted by that.
+// Checks that each host group is a part of one rack, or has no rank in any, because parties are
+// counted by that.
 Misfit overlap_misfit(const JobTerms& terms) {
   for (std::size_t i = 0; i < terms.groups.size(); ++i) {
     const core::RankRange group = terms.groups[i].ranks;
@@ -201,7 +202,7 @@ Misfit read_ranges(const v1::Joined& joined, const Hello& own, JobTerms& terms) 
   return overlap_misfit(terms);
 }
 
-// One for each rank or none at all; empty where the host does not know.
+// Reads one source for each rank, or none at all. A source is empty if the host does not know it.
 Misfit read_sources(const v1::Joined& joined, JobTerms& terms) {
   const auto count = static_cast<std::uint32_t>(joined.rank_sources_size());
   if (count != 0 && count != terms.world) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of a rank's reaction to answers: honest ones, to be spoilt, and a host that sends the
-// answers of a test.
+// For tests of a rank's reaction to answers: honest answers for a test to spoil, and a host that
+// sends a test's answers.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace infold::join::testing {
 
-// To rank 0 of `world`, of a job at a switch and at two ranks' sites.
+// Makes the terms for rank 0 of `world`, in a job with a site at a switch and two sites at ranks.
 inline v1::JoinReply joined_reply(std::uint32_t world = 4) {
   v1::JoinReply reply;
   v1::Joined& joined = *reply.mutable_joined();
@@ -61,7 +61,7 @@ class ScriptedHost {
   using Stream = grpc::ServerReaderWriter<v1::JoinReply, v1::JoinRequest>;
   using Script = std::function<void(Stream&)>;
 
-  // Runs the script for each stream, which ends with it.
+  // Runs the script for each stream. The stream ends when the script does.
   explicit ScriptedHost(Script script) : service_(std::move(script)) {
     int port = 0;
     grpc::ServerBuilder builder;
@@ -92,7 +92,7 @@ class ScriptedHost {
   std::string address_;
 };
 
-// Until the rank has gone, in answer to nothing.
+// Answers nothing until the rank has gone.
 inline void stay_silent(ScriptedHost::Stream& stream) {
   v1::JoinRequest request;
   while (stream.Read(&request)) {

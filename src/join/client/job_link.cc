@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits for the answers that a JobStream hears.
+// A JobLink waits for the answers that its JobStream hears.
 #include "join/client/job_link.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The host knows why a job does not start, and this rank does not. So the rank waits for the host's
-// refusal a little longer than it has asked the host to wait.
+// The host knows why a job does not start, but this rank does not. The rank therefore waits for the
+// host's refusal a little longer than it has asked the host to wait.
 constexpr auto kSlack = std::chrono::milliseconds(400);
 
 base::Instant instant(Clock::time_point at) {
@@ -43,7 +43,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     JobStream::Options options;
     options.hello = hello;
     is_rank_0_ = hello.rank == 0;
-    // The host sees where the connection comes from, also behind a NAT, which this rank does not.
+    // The host sees where the connection comes from. Behind a NAT, this rank does not know that.
     io::SocketAddress& source = options.hello.source;
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
     channel_ = channel_over(socket->release());
@@ -87,7 +87,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     if (!stream_) return;
     base::MutexLock lock(mutex_);
     is_leaving_ = true;
-    const bool is_known = terms_.has_value();  // to other ranks
+    const bool is_known = terms_.has_value();  // whether other ranks know of this rank
     lock.unlock();
     is_known ? stream_->leave(parting) : stream_->cut();
     lock.lock();
@@ -164,7 +164,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
                               : "is `infold switch` or `infold emulate` running there";
   }
 
-  // For terms_ or groups_.
+  // Waits for terms_ or groups_.
   template <typename Heard>
   Answer<Heard> wait_for(std::optional<Heard> State::* heard) {
     base::MutexLock lock(mutex_);
@@ -174,7 +174,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     return given_up();
   }
 
-  // Once there are both, an end and a listener, which is called without the lock.
+  // Calls the listener, without the lock, once there are both an end and a listener.
   void tell_end() REQUIRES(mutex_) {
     if (!end_ || !on_end_ || is_leaving_) return;
     const EndListener listener = std::exchange(on_end_, nullptr);
@@ -197,7 +197,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   const std::string host_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<JobStream> stream_;
-  JobTerms agreed_;  // what this rank has heard of; for its own thread
+  JobTerms agreed_;  // what this rank has heard of, for the thread that uses the link
   bool is_rank_0_ = false;
   base::Mutex mutex_;
   base::StopConditionVariable changed_;
@@ -208,7 +208,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   EndListener on_end_ GUARDED_BY(mutex_);
   bool is_leaving_ GUARDED_BY(mutex_) = false;
   bool is_telling_ GUARDED_BY(mutex_) = false;
-  bool is_over_ GUARDED_BY(mutex_) = false;  // the stream's last call was made
+  bool is_over_ GUARDED_BY(mutex_) = false;  // the stream has made its last call
 };
 
 JobLink::JobLink(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lock for a stream's state, never held while its listener is called. The stream's object lives
-// until gRPC has called OnDone(), even if its owner has gone.
+// One lock guards a stream's state, and is never held while the stream's listener is called. The
+// stream's object lives until gRPC has called OnDone(), even if its owner has gone.
 #include "join/client/job_stream.h"
 
 #include <algorithm>
@@ -26,16 +26,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the other side lingers for ranks that still need us.
+// Longer than the other side lingers for ranks that still need this one.
 constexpr auto kGoodbye = std::chrono::milliseconds(2500);
-// While joining no other rank needs us.
+// While joining, no other rank needs this one.
 constexpr auto kEarlyGoodbye = std::chrono::milliseconds(400);
 
 grpc::ChannelArguments arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // In spite of its name how long an attempt may take, handshake included: long on a busy host.
+  // Despite its name, this limits an attempt and its handshake, which take long on a busy host.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
@@ -150,7 +150,7 @@ std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {
   return grpc::CreateCustomInsecureChannelFromFd("rank", connected_socket, arguments());
 }
 
-// The stream as gRPC has it. Destroys itself when gRPC is done with it.
+// The stream as gRPC sees it. Destroys itself when gRPC is done with it.
 class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1::JoinReply> {
  public:
   Call(const std::shared_ptr<grpc::Channel>& channel, State* state)
@@ -223,7 +223,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
     if (is_first && is_done_) set_alarm(goodbye_alarm_, Clock::now(), &State::dismiss);
   }
 
-  // From gRPC.
+  // gRPC calls these functions.
   void note_answer() {
     const base::MutexLock lock(mutex_);
     is_answered_ = true;
@@ -253,7 +253,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
     if (!ok) return close();
     if (!said_.empty()) write_next();
   }
-  // The call is destroyed before the listener's last call, and with it its use of the channel.
+  // Destroys the call before the listener's last call, which ends the call's use of the channel.
   void note_done(Call* call, const grpc::Status& status) {
     std::optional<Heard> last;
     std::optional<Refusal> refusal;
@@ -300,7 +300,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   }
   void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
 
-  // An alarm may ring after the event that it limits.
+  // An alarm may still ring after the event that it waits for.
   void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) REQUIRES(mutex_) {
     if (at == Clock::time_point::max()) return;
     alarm.set(at - Clock::now(), [self = shared_from_this(), ring] { (self.get()->*ring)(); });
@@ -333,7 +333,7 @@ class JobStream::State : public std::enable_shared_from_this<State> {
     if (said_.size() == 1) write_next();
   }
 
-  // A leave is the last that is said, so that no other call comes from outside.
+  // A leave is the last message, so that gRPC gets no further calls from outside its own.
   void write_next() REQUIRES(mutex_) {
     const bool is_last = said_.front().has_leave() || said_.front().has_lost();
     if (!is_last) return call_->StartWrite(&said_.front());
@@ -341,25 +341,25 @@ class JobStream::State : public std::enable_shared_from_this<State> {
     close();
   }
 
-  // Nothing more is said.
+  // Sends no further messages.
   void close() REQUIRES(mutex_) {
     if (!std::exchange(is_closed_, true)) call_->RemoveHold();
   }
 
   const Options options_;
   const Clock::time_point opened_;
-  std::shared_ptr<RankListener> listener_;  // until its last call; one call at a time
+  std::shared_ptr<RankListener> listener_;  // null after its last call; gets one call at a time
   base::Mutex mutex_;
   AnswerReader reader_ GUARDED_BY(mutex_);
-  Call* call_ GUARDED_BY(mutex_) = nullptr;              // while gRPC is not done
-  std::shared_ptr<State> keeps_ GUARDED_BY(mutex_);      // this object, likewise
-  std::deque<v1::JoinRequest> said_ GUARDED_BY(mutex_);  // the first is on its way
+  Call* call_ GUARDED_BY(mutex_) = nullptr;              // null once gRPC is done
+  std::shared_ptr<State> keeps_ GUARDED_BY(mutex_);      // keeps this object until gRPC is done
+  std::deque<v1::JoinRequest> said_ GUARDED_BY(mutex_);  // messages; the first is on its way
   v1::JoinReply reply_ GUARDED_BY(mutex_);
   std::optional<Refusal> refusal_ GUARDED_BY(mutex_);
   bool is_answered_ GUARDED_BY(mutex_) = false;
-  bool is_closed_ GUARDED_BY(mutex_) = false;   // towards the host
-  bool is_leaving_ GUARDED_BY(mutex_) = false;  // because this rank wants to
-  bool is_done_ GUARDED_BY(mutex_) = false;     // and all is told but dismissed()
+  bool is_closed_ GUARDED_BY(mutex_) = false;   // no further messages go to the host
+  bool is_leaving_ GUARDED_BY(mutex_) = false;  // this rank wants to leave
+  bool is_done_ GUARDED_BY(mutex_) = false;     // done, and all is told but dismissed()
   Alarm connect_alarm_ GUARDED_BY(mutex_);
   Alarm join_alarm_ GUARDED_BY(mutex_);
   Alarm goodbye_alarm_ GUARDED_BY(mutex_);

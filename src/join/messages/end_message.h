@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The end of a job as messages: in the Leave of one rank, and in the Ended of the others.
+// Converts the end of a job to messages and back: one rank's Leave, and the Ended of the others.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kSendsRanges = 1U << 0;
 constexpr std::uint32_t kSendsBits = 1U << 1;
 
-// Those whose elements can have either byte order.
+// The formats whose elements can have either byte order.
 constexpr core::FormatSet kIntegers = {core::WireFormat::i8, core::WireFormat::i16,
                                        core::WireFormat::i32, core::WireFormat::i64};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A site's record as a message (spec/joining.md, J-014).
+// Converts a site's record to a message and back (spec/joining.md, J-014).
 #pragma once
 
 #include <string>
@@ -14,8 +14,9 @@ namespace infold::join {
 
 v1::SiteRecord message_of(const core::SiteRecord& record);
 
-// Null: the message lacks it. Unknown bits are passed over, and limits beyond the protocol's count
-// as the protocol's. The error names the field, as in "elements_max of 1".
+// Null means that the record is missing, which is an error. Unknown bits are ignored, and limits
+// beyond the protocol's count as the protocol's. The error names the field, as in "elements_max of
+// 1".
 tl::expected<core::SiteRecord, std::string> record_of(const v1::SiteRecord* message);
 
 }  // namespace infold::join

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A refusal as a message, in both directions.
+// Converts a refusal to a message and back.
 #pragma once
 
 #include "join/registrar.h"

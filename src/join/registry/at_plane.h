@@ -14,7 +14,7 @@ namespace infold::join {
 // Whether the plane has a job. `leaving`: it is about to forget the job.
 enum class AtPlane : std::uint8_t { no, starting, yes, leaving };
 
-// Memory for the slots may be missing: that is a refusal.
+// Turns an exception into a refusal, because the memory for the slots may be missing.
 inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {
   try {
     return plane.start_job(terms);

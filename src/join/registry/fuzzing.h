@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For fuzzers of registries: choices out of bytes, a plane and listeners that check what must hold
-// whatever ranks say, and requests that are nearly right.
+// For fuzzers of registries: choices made from bytes, a plane and listeners that check what must
+// hold whatever ranks say, and requests that are nearly valid.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,8 @@ class Choices {
   std::span<const std::uint8_t> bytes_;
 };
 
-// Starts a job only under a number that no living job has, with terms that fit an aggregator.
+// Checks that a job starts only under a number that no living job has, with terms that fit an
+// aggregator.
 class CheckedPlane final : public Plane {
  public:
   std::vector<SiteAddress> sites() const override { return {{":7700", 0}, {":7701", 0}}; }
@@ -65,7 +66,7 @@ class CheckedPlane final : public Plane {
     if (while_starting) while_starting();
     const int how = std::exchange(next_start, 0);
     if (how == 1) return tl::unexpected(Refusal{RefusalReason::full, "no room", -1});
-    // Fails as memory that is missing does.
+    // Throws, like an allocation that fails.
     if (how == 2) std::vector<std::uint64_t>().reserve(~std::size_t{0});
     CHECK(living.insert(terms.job).second);
     return {};
@@ -100,7 +101,8 @@ class CheckedPlane final : public Plane {
     }
   }
 
-  // One for each, or none at all; a packet can come from any that is set.
+  // There is one source for each rank or rack, or none at all. A packet can come from every source
+  // that is set.
   static void check_sources(const std::vector<io::SocketAddress>& sources, std::size_t count) {
     CHECK(sources.empty() || sources.size() == count);
     for (const io::SocketAddress& each : sources) {
@@ -109,7 +111,7 @@ class CheckedPlane final : public Plane {
   }
 
   std::set<std::uint16_t> living;
-  int next_start = 0;  // 1: is refused, 2: has no memory
+  int next_start = 0;  // 1: the next start is refused, 2: its memory is missing
   std::function<void()> while_starting;
 };
 
@@ -117,7 +119,7 @@ class CheckedPlane final : public Plane {
 class CheckedEar final : public RankListener {
  public:
   CheckedEar() = default;
-  // Of a rank whose terms must say its source.
+  // For a rank whose terms must name its source.
   explicit CheckedEar(const Hello& hello) : own_({hello.rank, hello.source}) {}
   void all_here(const JobTerms& terms) override {
     CHECK(step_ == Step::waits);
@@ -155,7 +157,8 @@ class CheckedEar final : public RankListener {
   Step step_ = Step::waits;
 };
 
-// Mostly of a site that can everything, and nearly always of one that can something.
+// Most records are of a site that can do everything, and nearly all of a site that can do
+// something.
 inline v1::SiteRecord record_from(Choices& choices) {
   v1::SiteRecord record;
   record.set_formats(choices.of<5>({0x7F, 0x7F, 0x04, 0x180, ~0U}));
@@ -173,7 +176,7 @@ inline v1::SiteRecord record_from(Choices& choices) {
   return record;
 }
 
-// Where a rank says that its packets come from; a few can be no host's.
+// Where a rank says that its packets come from. A few of these cannot be the address of a host.
 inline const char* source_from(std::uint32_t choice) {
   constexpr std::array<const char*, 16> kSources = {
       "",           "10.0.0.5", "", "fd00::5", "::ffff:10.0.2.5", "10.0.0.6", "0.0.0.0",
@@ -186,8 +189,8 @@ inline v1::Hello hello_from(Choices& choices) {
   v1::Hello hello;
   hello.set_protocol_version(1);
   hello.set_job(choices.below(2) == 0 ? "a" : "b");
-  const std::uint8_t world = choices.byte();  // and where the rack's packets come from
-  const std::uint8_t rank = choices.byte();   // and where its own do
+  const std::uint8_t world = choices.byte();  // also chooses where the rack's packets come from
+  const std::uint8_t rank = choices.byte();   // also chooses where the rank's packets come from
   hello.set_world(1 + world % 4);
   hello.set_rank(rank % 4);
   hello.set_source(source_from(rank / 4));
@@ -243,14 +246,14 @@ inline v1::Leave leave_from(Choices& choices) {
   return leave;
 }
 
-// A stream that a hello came on.
+// A stream on which a rank may have sent a hello.
 struct DrawnRank {
   Registrar::Entry entry{};
-  std::shared_ptr<CheckedEar> ear;  // null: it has said nothing
+  std::shared_ptr<CheckedEar> ear;  // null: it has sent no hello
 };
 
-// A rank's later messages, parsed as a server's streams do it. Bytes are used up even if there is
-// no rank to say them.
+// These make a rank's later messages, and parse them in the same way as a server's streams do. If
+// no rank is there to send a message, they still use up its bytes.
 inline void say_ready(Registrar& registrar, Choices& choices, const DrawnRank& rank) {
   const auto report = parse_ready(ready_from(choices));
   if (report && rank.ear) registrar.ready(rank.entry, *report);
@@ -260,7 +263,7 @@ inline void say_leave(Registrar& registrar, Choices& choices, const DrawnRank& r
   if (parting && rank.ear) registrar.leave(rank.entry, *parting);
 }
 
-// Every stream that there still is breaks.
+// Breaks every stream that is still open.
 template <typename Ranks>
 void lose_all(Registrar& registrar, const Ranks& ranks) {
   for (const DrawnRank& rank : ranks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Until all ranks are here. The rest of a job's life is in job_registry_life.cc.
+// The first part of a job's life, until all ranks are here. The rest is in job_registry_life.cc.
 #include "join/registry/job_registry.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
     : plane_(plane),
       options_(completed(std::move(options))),
       numbers_used_(std::size_t{kNumberMax} + 1) {
-  numbers_used_[0] = true;  // a job that has not joined has 0
+  numbers_used_[0] = true;  // jobs that have not joined have the number 0
   if (!options_.has_threads) return;
   if (plane_ != nullptr) plane_calls_.run_on_thread({});
   agenda_.run_on_thread([this] {
@@ -45,7 +45,8 @@ JobRegistry::JobRegistry(Plane* plane, RegistryOptions options)
   });
 }
 
-// Each agenda adds to the other one, so that both threads end before either agenda goes.
+// Each agenda adds tasks to the other one, so both threads must end before either agenda is
+// destroyed.
 JobRegistry::~JobRegistry() {
   agenda_.stop();
   plane_calls_.stop();
@@ -94,7 +95,7 @@ Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankList
   return Entry{entry};
 }
 
-// The one of this name that is not over.
+// Returns the job of this name that is not over, or null.
 std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) const {
   const auto [begin, end] = jobs_.equal_range(name);
   const auto found = std::find_if(
@@ -107,7 +108,7 @@ Refusal JobRegistry::stopping() const {
   return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
 }
 
-// For one more job, whose first rank says this.
+// Returns the refusal if there is no room for another job, whose first rank has sent this hello.
 std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const {
   const RegistryLimits& limits = options_.limits;
   const auto full = [](std::string why) { return Refusal{RefusalReason::full, std::move(why)}; };
@@ -137,7 +138,7 @@ std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const 
   return std::nullopt;
 }
 
-// The reason why a rank with this hello cannot enter this job, which may be null.
+// Returns why a rank with this hello cannot enter this job, which may be null.
 std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
   if (stopping_) return stopping();
   if (job == nullptr) return find_lack_of_room(hello);
@@ -164,7 +165,7 @@ std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job*
   return std::nullopt;
 }
 
-// All ranks are here: settles the terms and takes the slots.
+// Settles the terms and takes the slots, because all ranks are here.
 Answer<void> JobRegistry::assemble(Job& job) {
   JobTerms& terms = job.terms;
   terms.world = static_cast<std::uint32_t>(job.ranks.size());
@@ -184,7 +185,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   for (const RankPlace& rank : job.ranks) {
     terms.datagram_bytes_max = std::min(terms.datagram_bytes_max, rank.hello.datagram_bytes_max);
     if (!rank.hello.rack) continue;
-    // A site of ours sums for one of each rack.
+    // A site of ours sums for one site of each rack.
     terms.sites.resize(std::min<std::size_t>(terms.sites.size(), rank.hello.rack->sites));
   }
   for (const RankPlace& rank : job.ranks) {
@@ -220,7 +221,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
   job.phase = Phase::joined;
   report(JoinEvent::joined, job, -1, {});
   const base::Instant latest = options_.clock() + options_.limits.ready_max;
-  // One copy for all ranks: terms that name all ranks' addresses are long.
+  // All ranks share one copy, because terms with the addresses of all ranks are long.
   const auto said = std::make_shared<const JobTerms>(terms);
   for (Place& place : job.places) {
     set_deadline(place, std::min(place.deadline, latest));
@@ -229,8 +230,8 @@ Answer<void> JobRegistry::assemble(Job& job) {
   return {};
 }
 
-// Where not all sites sum native in any job. Those that do in jobs without trees alone need memory
-// for it, which other jobs are spared.
+// Returns whether the job may use native although not all sites sum it in every job. Sites that sum
+// it only in jobs without trees need memory for it, so other jobs should not ask for it.
 bool JobRegistry::may_sum_native(const Job& job) {
   const JobTerms& terms = job.terms;
   return !terms.formats.has(core::WireFormat::native) && terms.racks.empty() &&
@@ -239,7 +240,8 @@ bool JobRegistry::may_sum_native(const Job& job) {
                      [](const RankPlace& rank) { return rank.hello.wants_native; });
 }
 
-// Partial sums of groups are longer than ranks' packets. On a narrow path there are no groups.
+// Partial sums of groups are longer than the packets of ranks. If the path is too narrow for such
+// packets, the job does not use groups.
 Answer<void> JobRegistry::fit_chunks(Job& job) {
   JobTerms& terms = job.terms;
   const bool is_alone = is_one_host(terms.groups, terms.world);
@@ -256,8 +258,8 @@ Answer<void> JobRegistry::fit_chunks(Job& job) {
                             job.name, terms.datagram_bytes_max, terms.elements_max));
 }
 
-// The least that a rank asks for, and no more than is left here. Each rank may ask for slots of one
-// kind only, and then no kind is left.
+// Takes the fewest slots that any rank asks for, but no more than are left here. If some ranks ask
+// only for slots of one kind and others only for the other kind, no slot is left.
 Answer<void> JobRegistry::share_slots(Job& job) {
   JobTerms& terms = job.terms;
   Slots slots = {kSlotsMax, kSlotsMax};
@@ -281,7 +283,7 @@ Answer<void> JobRegistry::share_slots(Job& job) {
   return needs_plane(job) ? take_slots(job) : Answer<void>{};
 }
 
-// A job that is all on one host or in one rack is summed there.
+// A job that is all on one host or in one rack is summed there, without the plane.
 bool JobRegistry::needs_plane(const Job& job) const {
   const JobTerms& terms = job.terms;
   return plane_ != nullptr && !is_one_host(terms.groups, terms.world) &&
@@ -313,7 +315,8 @@ Answer<void> JobRegistry::take_slots(Job& job) {
   return {};
 }
 
-// Jobs of one address have a share together. To them the share is the whole switch.
+// The jobs of one address together get a share of the slots. To them, this share looks like the
+// whole switch.
 JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& address) const {
   const std::uint32_t total = plane_->slots_total();
   if (address.empty()) return {total - slots_used_, total};
@@ -323,7 +326,7 @@ JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& address) const 
   return {std::min(total - slots_used_, share - std::min(held, share)), share};
 }
 
-// In a circle, so that a number rests as long as possible before it is given again.
+// Takes numbers in a circle, so that each one rests as long as possible before it is used again.
 std::optional<std::uint16_t> JobRegistry::take_number() {
   for (std::uint32_t tries = 0; tries <= kNumberMax; ++tries) {
     const std::uint16_t number = next_number_++;

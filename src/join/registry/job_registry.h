@@ -6,15 +6,15 @@
 //       \_______________________\______________________\                 \__lost, abort__> over
 //                    all refused, the job is gone                          (until all left)
 //
-// If a rank goes while its job gathers, its place is free again. Later the job is refused to all
-// other ranks at once, or is over for them. Each rank's deadline is its own.
+// If a rank leaves while its job is gathering, its place is free again. If it leaves later, the job
+// is refused to all other ranks at once, or is over for them. Each rank has its own deadline.
 //
-// Host groups are proposed when all ranks have come, and settled when all are ready. A job on one
-// host then takes nothing of the plane, and neither does a job that is all in one rack.
+// The registry proposes host groups when all ranks have come, and settles them when all are ready.
+// A job that is then all on one host or all in one rack does not use the plane.
 //
-// No other party is called under the lock. Two agendas call the plane and the listeners, each in
-// the order in which the registry decided. A plane may take long to start a job: it gets memory and
-// asks the kernel. Only the plane's other jobs wait for that.
+// The registry never calls other parties under its lock. Two agendas call the plane and the
+// listeners, each in the order of the registry's decisions. A plane may take long to start a job,
+// because it gets memory and asks the kernel. Only the plane's other jobs wait for that.
 #pragma once
 
 #include <chrono>
@@ -39,36 +39,40 @@
 namespace infold::join {
 
 struct RegistryLimits {
-  // A stranger keeps a job's name no longer than this. A launcher that needs longer starts again.
+  // The longest time for which a rank may wait for the others, so that a stranger cannot keep a
+  // job's name for longer. A launcher that needs more time joins again.
   base::Duration patience_max = base::seconds(3600);
-  // From all here to all ready: ranks probe up to 64 sites for a second each and wait for other
-  // switches. Slots are held meanwhile.
+  // The longest time from all ranks here to all ranks ready. Ranks probe up to 64 sites for a
+  // second each, and wait for other switches. Slots are held meanwhile.
   base::Duration ready_max = base::seconds(300);
-  // A rank that aggregates stays this long for the others: many retransmissions fit.
+  // A rank that aggregates stays for the others at most this long, which is enough for many
+  // retransmissions.
   base::Duration linger_max = base::seconds(2);
-  // Ranks hear of the end at once. Those that do not leave are dismissed after this.
+  // Ranks hear at once that the job has ended. A rank that has not left after this time is
+  // dismissed.
   base::Duration over_max = base::seconds(60);
-  // A program has a job for each of its dozen groups; a job here takes some kilobytes.
+  // A program may have a job for each of its dozen groups, and a job takes some kilobytes here.
   std::uint32_t jobs_max = 1024;
-  // Of one address: those whose rank 0 is there, or whose first rank while they gather.
+  // The most jobs whose first rank came from the same address.
   std::uint32_t jobs_of_address_max = 768;
-  // A job keeps a place for each of its ranks from the first hello on. That is the memory of all
-  // jobs with 256 ranks each, which one hello for a larger world cannot exceed.
+  // A job keeps a place for each of its ranks from the first hello on. The limit is enough for
+  // jobs_max jobs of 256 ranks each, and one hello for a larger world cannot exceed it.
   std::uint32_t places_max = 1024 * 256;
   std::uint32_t places_of_address_max = 768 * 256;
 };
 
 struct RegistryOptions {
   std::function<base::Instant()> clock;    // unset: io::monotonic_now
-  std::function<std::uint64_t()> entropy;  // of epochs; unset: the system's
-  EventListener on_event;                  // unset: the process' log
+  std::function<std::uint64_t()> entropy;  // makes epochs; unset: the system's
+  EventListener on_event;                  // unset: writes to the process's log
   RegistryLimits limits = {};
   bool has_threads = true;  // false: a test calls work()
 };
 
 class JobRegistry final : public Registrar {
  public:
-  // `plane` may be null, and outlives the registry. Throws std::system_error without a thread.
+  // `plane` may be null, and must outlive the registry. Throws std::system_error if no thread can
+  // be started.
   explicit JobRegistry(Plane* plane, RegistryOptions options = {});
   ~JobRegistry() override;
 
@@ -81,9 +85,9 @@ class JobRegistry final : public Registrar {
 
   std::uint32_t slots_free() const;
 
-  // Without threads: looks at the clock, then makes all calls that are due.
+  // For use without threads: handles deadlines that have passed, then makes all calls that are due.
   void work();
-  base::Instant next_deadline() const;  // of any rank; never: none waits
+  base::Instant next_deadline() const;  // the next deadline of any rank; never: no rank waits
 
  private:
   struct Place;
@@ -116,7 +120,7 @@ class JobRegistry final : public Registrar {
   Answer<void> take_slots(Job& job) REQUIRES(mutex_);
   std::optional<std::uint16_t> take_number() REQUIRES(mutex_);
   void settle(const std::shared_ptr<Job>& job) REQUIRES(mutex_);
-  void start_at_plane(const std::shared_ptr<Job>& job);  // a task
+  void start_at_plane(const std::shared_ptr<Job>& job);  // a task of an agenda
   void run(Job& job) REQUIRES(mutex_);
   void refuse_all(const std::shared_ptr<Job>& job, const Refusal& refusal) REQUIRES(mutex_);
   void end(Job& job, const JobEnd& why) REQUIRES(mutex_);
@@ -139,7 +143,7 @@ class JobRegistry final : public Registrar {
   Plane* plane_;
   const RegistryOptions options_;
   mutable base::Mutex mutex_;
-  Jobs jobs_ GUARDED_BY(mutex_);  // several of one name where only one is not over
+  Jobs jobs_ GUARDED_BY(mutex_);  // several may have one name, but only one of them is not over
   std::unordered_map<std::uint64_t, std::pair<std::shared_ptr<Job>, std::uint32_t>> entries_
       GUARDED_BY(mutex_);
   std::set<std::pair<base::Instant, std::uint64_t>> deadlines_ GUARDED_BY(mutex_);

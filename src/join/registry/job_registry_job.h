@@ -24,16 +24,16 @@ inline constexpr std::uint32_t kNumberMax = std::numeric_limits<std::uint16_t>::
 enum class Phase : std::uint8_t { gathering, joined, starting, running, over };
 
 struct JobRegistry::Place {
-  std::shared_ptr<RankListener> listener;  // null: no rank is here, or its last call was made
+  std::shared_ptr<RankListener> listener;  // null: no rank is here, or it got its last call
   std::uint64_t entry = 0;
   base::Instant deadline = base::Instant::never();
-  bool lingers = false;  // has left, and is still needed
+  bool lingers = false;  // the rank has left, but others still need it
 };
 
 struct JobRegistry::Job {
   std::string name;
-  std::string address;           // that the job counts for
-  std::string address_of_slots;  // rank 0's
+  std::string address;           // the address that the job counts for
+  std::string address_of_slots;  // rank 0's address
   std::vector<RankPlace> ranks;
   std::vector<Place> places;  // by rank
   JobTerms terms;
@@ -44,8 +44,8 @@ struct JobRegistry::Job {
   AtPlane at_plane = AtPlane::no;
   bool holds_slots = false;
   bool is_dropped = false;
-  // Why the last rank that came too much could not enter while others waited. They are told if they
-  // wait in vain.
+  // Why a rank was last turned away while this job was gathering. Ranks that wait in vain are told
+  // this.
   std::string turned_away;
 
   std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
@@ -63,7 +63,7 @@ struct JobRegistry::Job {
         std::find_if(ranks.begin(), ranks.end(), [](const RankPlace& each) { return each.here; });
     return static_cast<int>(place - ranks.begin());
   }
-  // Of those that have not come, or are not ready.
+  // Returns the ranks for which has() is false, such as those that have not come or are not ready.
   template <typename Has>
   std::vector<std::uint32_t> ranks_without(Has&& has) const {
     std::vector<std::uint32_t> list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From all here to the end: ready, start, leaving, refusals and deadlines.
+// The life of a job once all ranks are here: ready, start, leaving, refusals and deadlines.
 #include <algorithm>
 #include <utility>
 
@@ -34,7 +34,7 @@ void JobRegistry::ready(Entry entry, const ReadyReport& report) {
   if (++job->ready == job->ranks.size()) settle(job);
 }
 
-// All ranks are ready: some may have found that they share no memory after all.
+// All ranks are ready, and some may have found that they cannot share memory after all.
 void JobRegistry::settle(const std::shared_ptr<Job>& job) {
   if (const std::optional<Refusal> odd = find_disagreement(job->name, job->ranks)) {
     refuse_all(job, *odd);
@@ -55,9 +55,9 @@ void JobRegistry::settle(const std::shared_ptr<Job>& job) {
   plane_calls_.add([this, job = job] { start_at_plane(job); });
 }
 
-// Without the lock, so that other ranks and jobs come and go meanwhile. This job's ranks may leave
-// or meet their deadlines, and the registry may stop. Then the job is refused at once, and its name
-// is free. Its number and slots stay its own until the plane has forgotten it.
+// Runs without the lock, so that other ranks and jobs can come and go meanwhile. This job's ranks
+// may leave or miss their deadlines, and the registry may stop. The job is then refused at once,
+// and its name is free. Its number and slots stay in use until the plane has forgotten the job.
 void JobRegistry::start_at_plane(const std::shared_ptr<Job>& job) {
   {
     const base::MutexLock lock(mutex_);
@@ -67,7 +67,7 @@ void JobRegistry::start_at_plane(const std::shared_ptr<Job>& job) {
       return;
     }
   }
-  const Answer<void> begun = start_job(*plane_, job->terms);  // which do not change any more
+  const Answer<void> begun = start_job(*plane_, job->terms);  // the terms do not change any more
   const base::MutexLock lock(mutex_);
   job->at_plane = begun ? AtPlane::yes : AtPlane::no;
   if (job->is_dropped) {
@@ -89,7 +89,7 @@ void JobRegistry::run(Job& job) {
   }
 }
 
-// Before the job runs.
+// Refuses all ranks of a job that does not run yet.
 void JobRegistry::refuse_all(const std::shared_ptr<Job>& job, const Refusal& refusal) {
   report(JoinEvent::refused, *job, refusal.rank, refusal.message);
   drop(job);
@@ -180,7 +180,8 @@ void JobRegistry::leave_running(const std::shared_ptr<Job>& job, std::uint32_t r
   let_go(job, rank);
 }
 
-// Whether other ranks still need the sums of this rank's aggregator, or of it as a host leader.
+// Returns whether other ranks still need this rank's aggregator, or need this rank as a host
+// leader.
 bool JobRegistry::is_needed(const Job& job, std::uint32_t rank) const {
   const core::RankRange all = {0, static_cast<std::uint16_t>(job.ranks.size())};
   const HostGroup* const group = group_of(job.terms.groups, rank);
@@ -198,8 +199,8 @@ void JobRegistry::release_lingerers(const std::shared_ptr<Job>& job) {
   }
 }
 
-// The job is over for all that have not left. They hear it from the plane's packets and over their
-// connections, whichever is first.
+// Ends the job for all ranks that have not left. They hear of it from the plane's packets or over
+// their connections, whichever comes first.
 void JobRegistry::end(Job& job, const JobEnd& why) {
   job.phase = Phase::over;
   report(JoinEvent::ended, job, why.lost_rank ? static_cast<int>(*why.lost_rank) : -1,
@@ -218,7 +219,7 @@ void JobRegistry::end(Job& job, const JobEnd& why) {
   }
 }
 
-// The rank has left: its place is free, or is never filled again.
+// Takes a rank that has left out of its job. While the job gathers, the rank's place is free again.
 void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   Place& place = job->places[rank];
   RankPlace& own = job->ranks[rank];
@@ -237,7 +238,7 @@ void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   drop_if_empty(job);
   if (!listener) return;
   const auto dismiss = [this, listener] { agenda_.add([listener] { listener->dismissed(); }); };
-  // The last rank hears it when the job's slots are free, so that the next job may have them.
+  // The last rank is dismissed once the job's slots are free, so that its next job can get them.
   job->at_plane == AtPlane::leaving ? plane_calls_.add(dismiss) : dismiss();
 }
 
@@ -247,8 +248,8 @@ void JobRegistry::drop_if_empty(const std::shared_ptr<Job>& job) {
   if (is_empty) drop(job);
 }
 
-// The last rank has gone, or all are refused. The name is free again now, number and slots when the
-// plane has forgotten the job.
+// Drops a job whose last rank has gone, or whose ranks are all refused. Its name is free at once,
+// and its number and slots when the plane has forgotten the job.
 void JobRegistry::drop(const std::shared_ptr<Job>& job) {
   if (std::exchange(job->is_dropped, true)) return;
   if (job->phase >= Phase::running) report(JoinEvent::left, *job, -1, {});
@@ -333,7 +334,7 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
                                  job->name, rank),
                      -1});
   } else if (job->phase == Phase::running && place.lingers) {
-    // The other ranks cannot go on without this rank's sums, and hear that now.
+    // The other ranks cannot go on without this rank's sums, so they are told now.
     end(*job, {rank, {}, {}});
     release_lingerers(job);
   } else {

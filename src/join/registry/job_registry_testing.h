@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of the registry: ranks that come, in a time of the test's own and without threads.
+// For tests of the registry: ranks that join without threads, while the test sets the time.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class Registry : public ::testing::Test {
   }
   Rank come(const Hello& hello) { return come(registry_, hello); }
 
-  // All ranks of a job.
+  // Makes all ranks of a job join.
   std::vector<Rank> fill(std::uint32_t world, const std::string& job = "job") {
     std::vector<Rank> ranks;
     for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -87,8 +87,8 @@ class Registry : public ::testing::Test {
     return options;
   }
 
-  std::vector<std::string> hosts_;  // of the ranks; empty: none shares memory
-  bool has_sites_ = false;          // whether ranks bring some
+  std::vector<std::string> hosts_;  // the hosts of the ranks; empty: no rank shares memory
+  bool has_sites_ = false;          // whether ranks bring sites
   std::uint32_t element_bytes_ = 4;
   bool always_shares_ = true;
   base::Instant now_{1};

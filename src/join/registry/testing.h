@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of the join server: a plane and listeners that keep a record of their calls, and the
-// hellos of ranks.
+// For tests of the join server: a plane and listeners that record their calls, and the hellos of
+// ranks.
 #pragma once
 
 #include <atomic>
@@ -41,7 +41,7 @@ class FakePlane final : public Plane {
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
   Answer<void> start_job(const JobTerms& terms) override {
     if (const auto meanwhile = look_at(&FakePlane::while_starting_)) meanwhile(terms);
-    // Fails as memory that is missing does.
+    // Throws, like an allocation that fails.
     if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
     const base::MutexLock lock(mutex_);
     if (refusal_) return tl::unexpected(*refusal_);
@@ -87,7 +87,7 @@ class FakePlane final : public Plane {
   std::vector<JobTerms> started() const { return look_at(&FakePlane::started_); }
   std::vector<core::Abort> ends() const { return look_at(&FakePlane::ends_); }
   std::vector<std::uint16_t> forgotten() const { return look_at(&FakePlane::forgotten_); }
-  // Of which job, and what rank 0 told.
+  // Returns what rank 0 reported, with the job's number.
   std::vector<std::pair<std::uint16_t, CallNote>> notes() const {
     return look_at(&FakePlane::notes_);
   }
@@ -107,10 +107,11 @@ class FakePlane final : public Plane {
   std::vector<std::uint16_t> forgotten_ GUARDED_BY(mutex_);
   std::vector<std::pair<std::uint16_t, CallNote>> notes_ GUARDED_BY(mutex_);
   std::vector<SiteAddress> sites_;
-  core::SiteRecord record_ GUARDED_BY(mutex_);  // but for its elements
+  core::SiteRecord record_ GUARDED_BY(mutex_);  // except for elements_max
 };
 
-// The hello of a job's rank. Each rank's path carries a byte more than that of the rank before it.
+// Makes the hello of a job's rank. Each rank's path carries one byte more than the path of the rank
+// before it.
 inline Hello hello_of(std::size_t rank, std::size_t world, std::string job = "job") {
   Hello hello;
   hello.job = std::move(job);
@@ -123,7 +124,7 @@ inline Hello hello_of(std::size_t rank, std::size_t world, std::string job = "jo
   return hello;
 }
 
-// Keeps all that one rank has heard.
+// Keeps everything that one rank has heard.
 class Ear final : public RankListener {
  public:
   void all_here(const JobTerms& terms) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of the rack's ranks. The parent's answers are in rack_relay_answers.cc.
+// Handles the messages of the rack's ranks. rack_relay_answers.cc handles the parent's answers.
 #include "join/relay/rack_relay.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ tl::unexpected<Refusal> invalid(std::string message) {
 
 const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
 
-// One channel for all ranks, because this switch connects to the parent.
+// All ranks share one channel, because it is this switch that connects to the parent.
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
   options.link = [channel = channel_to(options.parent), parent = options.parent](
@@ -48,7 +48,7 @@ RackRelay::RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options)
   agenda_.run_on_thread({});
 }
 
-// The agendas add to each other, so that all threads end before any agenda goes.
+// The agendas add tasks to each other, so all threads must end before any agenda is destroyed.
 RackRelay::~RackRelay() {
   {
     const base::MutexLock lock(mutex_);
@@ -82,7 +82,8 @@ Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListen
   return Entry{entry};
 }
 
-// The hello that the parent gets in place of the rank's: no more than this switch can do.
+// Makes the hello that the parent gets instead of the rank's. It asks for no more than this switch
+// can do.
 Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path_bytes) {
   if (hello.rack) {
     return invalid(
@@ -136,7 +137,7 @@ void RackRelay::open_link(std::uint64_t entry, const Hello& hello) {
   if (parting) link->leave(*parting);
 }
 
-// Links are called from the agenda alone, which keeps the order, and without the lock.
+// Only the agenda calls links, which keeps the order of the calls, and it holds no lock.
 void RackRelay::tell_link(std::uint64_t entry, std::function<void(RankLink&)> message) {
   agenda_.add([this, entry, message = std::move(message)] {
     std::shared_ptr<RankLink> link;
@@ -149,7 +150,7 @@ void RackRelay::tell_link(std::uint64_t entry, std::function<void(RankLink&)> me
   });
 }
 
-// The parent has granted the rank's slots, or never will.
+// Call it when the parent has granted the rank's slots, or never will.
 void RackRelay::keep_promise(Rank& rank) {
   if (!std::exchange(rank.has_promise, false)) return;
   const auto promise = promises_.find(rank.hello.job);
@@ -214,7 +215,7 @@ void RackRelay::stop() {
   for (const std::uint64_t entry : leaving) let_go(entry);
 }
 
-// On the agenda: nothing waits for a link's end under the lock.
+// The agenda destroys the link, because nothing may wait for a link's end under the lock.
 void RackRelay::cut(Rank& rank) {
   if (!rank.link) return;
   agenda_.add([link = std::exchange(rank.link, nullptr)]() mutable { link.reset(); });

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The registrar of a rack's switch. It decides nothing. It passes each rank's messages to the
-// registry of the parent, over a link for each rank, and passes the answers back. So one registry
-// knows all ranks of a job, and a rank that is lost anywhere ends the job everywhere. On the way
-// the relay puts in this switch's slots, limits and sites, in place of the parent's.
+// The registrar of a rack's switch. It makes no decisions: it passes each rank's messages to the
+// parent's registry, over one link for each rank, and passes the answers back. One registry
+// therefore knows all ranks of a job, and a rank that is lost anywhere ends the job everywhere. On
+// the way, the relay limits hellos to what this switch can do, and replaces the parent's sites in
+// the terms with its own.
 //
-// If this switch cannot take a job, the relay says so with ready(), and all ranks of the job hear
-// of it.
+// If this switch cannot take a job, the relay says so in the ready reports, and all ranks of the
+// job hear of it.
 //
-// Three threads, however many ranks there are. One tells links and listeners. One starts and ends
-// jobs at the plane, which may take long. One probes whether the parent's sites can be reached,
-// which takes seconds where they cannot.
+// A relay has three threads, however many ranks there are. One calls links and listeners. One
+// starts and ends jobs at the plane, which may take long. One probes whether the parent's sites can
+// be reached, which takes seconds if they cannot.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +35,20 @@
 namespace infold::join {
 
 struct RackRelayOptions {
-  std::string parent;             // its join address
+  std::string parent;             // the parent's join address
   std::string address;            // where ranks join here, for errors
-  std::string identity;           // of this switch's process
-  io::SocketAddress source = {};  // of packets to the parent; unset: as the connection
+  std::string identity;           // identifies this switch's process
+  io::SocketAddress source = {};  // where packets to the parent come from; unset: as the connection
   EventListener on_event = log_event;
   bool has_threads = true;  // false: a test calls work()
-  // A rank's link to the parent, for tests; unset: a JobStream.
+  // Makes a rank's link to the parent, for tests. Unset: makes a JobStream.
   std::function<std::unique_ptr<RankLink>(const Hello&, std::shared_ptr<RankListener>)> link = {};
 };
 
 class RackRelay final : public Registrar {
  public:
-  // `plane` and `uplink` outlive it. Throws std::system_error without a thread.
+  // `plane` and `uplink` must outlive the relay. Throws std::system_error if no thread can be
+  // started.
   RackRelay(Plane& plane, Uplink& uplink, RackRelayOptions options);
   ~RackRelay() override;
 
@@ -56,7 +58,7 @@ class RackRelay final : public Registrar {
   void stop() override;
   std::vector<JobMetrics> status() const override;
 
-  // Without threads: makes all calls that are due.
+  // For use without threads: makes all calls that are due.
   void work();
 
  private:
@@ -91,7 +93,7 @@ class RackRelay final : public Registrar {
   void tell_plane_end(const std::shared_ptr<Job>& job) REQUIRES(mutex_);
   void cut(Rank& rank) REQUIRES(mutex_);
 
-  // From the parent.
+  // These handle the parent's answers.
   void hear_terms(std::uint64_t entry, const JobTerms& terms) REQUIRES(mutex_);
   void hear_go(std::uint64_t entry, const std::vector<HostGroup>& groups) REQUIRES(mutex_);
   void hear_refusal(std::uint64_t entry, const Refusal& refusal) REQUIRES(mutex_);

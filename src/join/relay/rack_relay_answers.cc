@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parent's answers to a relay's ranks, and the calls of this switch's plane that follow.
+// Handles the parent's answers to a relay's ranks, and makes the calls of this switch's plane that
+// follow from them.
 #include <algorithm>
 #include <utility>
 
@@ -47,13 +48,13 @@ std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const Hello& hello, cons
                                 ", which the switch at " + options_.address + " does not sum",
                             -1};
   }
-  // Ranks have valid terms until they hear of the obstacle.
+  // Ranks get valid terms even so, and hear of the obstacle later.
   job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
   job->terms.formats = can.formats & (job->obstacle ? core::FormatSet::all() : terms.formats);
   return job;
 }
 
-// Our sites in place of the parent's. A job that is all in this rack has its root here.
+// Replaces the parent's sites by ours. A job that is all in this rack has its root here.
 JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
   JobTerms own = terms;
   own.sites = plane_.sites();
@@ -79,7 +80,7 @@ JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
 }
 
 // Other ranks of this rack may still wait for the parent. The slots that are promised to them are
-// those that the job takes here.
+// the slots that the job takes here.
 void RackRelay::take_slots(Job& job) {
   const std::uint32_t total = plane_.slots_total();
   const auto promise = promises_.find(job.name);
@@ -150,8 +151,8 @@ void RackRelay::begin(const std::shared_ptr<Job>& job) {
   plane_calls_.add([this, job] { start_at_plane(job); });
 }
 
-// A job of the same number that the parent had in an earlier life is over, and makes room. False:
-// the plane still had that job.
+// A job with the same number, which the parent had before it restarted, is over and makes room.
+// Returns false if the plane still had that job.
 bool RackRelay::make_room(Job& job) {
   bool is_free = true;
   for (const auto& [key, other] : jobs_) {
@@ -172,8 +173,8 @@ bool RackRelay::make_room(Job& job) {
   return is_free;
 }
 
-// The plane is called without the lock. Meanwhile ranks of this job may leave, the parent may end
-// it, and the relay may stop.
+// Calls the plane without the lock. Meanwhile ranks of this job may leave, the parent may end the
+// job, and the relay may stop.
 void RackRelay::start_at_plane(const std::shared_ptr<Job>& job) {
   bool is_free = true;
   std::optional<Refusal> obstacle;
@@ -217,7 +218,7 @@ void RackRelay::go(Rank& rank) {
 void RackRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
   const auto found = ranks_.find(entry);
   if (found == ranks_.end()) return;
-  cut(found->second);  // the link's last call
+  cut(found->second);  // this was the link's last call
   if (found->second.leaves) {
     let_go(entry);
   } else {
@@ -225,7 +226,8 @@ void RackRelay::hear_refusal(std::uint64_t entry, const Refusal& refusal) {
   }
 }
 
-// The last call of the rank's listener. A link whose last call is still to come leaves first.
+// Makes the last call of the rank's listener. If the link's last call is still to come, the link
+// leaves first.
 void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
   Rank& rank = ranks_.at(entry);
   JoinEvent event;
@@ -242,7 +244,7 @@ void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
     });
   }
   if (rank.link && rank.may_go) {
-    // To the parent the rank is in the job. Only this relay can say that it is not.
+    // To the parent, the rank is in the job. Only this relay can tell it that the rank is not.
     rank.leaves = Parting::lost;
     tell_link(entry, [](RankLink& link) { link.leave(Parting::lost); });
     return;
@@ -250,7 +252,7 @@ void RackRelay::refuse(std::uint64_t entry, const Refusal& refusal) {
   let_go(entry);
 }
 
-// Each link says it to its own rank. An end without a reason means that the parent has gone.
+// Each link tells its own rank. An end without a reason means that the parent has gone.
 void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
   const auto found = ranks_.find(entry);
   if (found == ranks_.end() || !found->second.job) return;
@@ -301,11 +303,11 @@ void RackRelay::let_go(std::uint64_t entry) {
   if (job && --job->ranks == 0) drop_if_empty(job);
   if (!listener) return;
   const auto dismiss = [this, listener] { agenda_.add([listener] { listener->dismissed(); }); };
-  // The last rank hears it when the job's slots are free.
+  // The last rank is dismissed once the job's slots are free.
   job && job->at_plane == AtPlane::leaving ? plane_calls_.add(dismiss) : dismiss();
 }
 
-// The last rank of this rack has gone.
+// Drops a job whose last rank in this rack has gone.
 void RackRelay::drop_if_empty(const std::shared_ptr<Job>& job) {
   if (std::exchange(job->is_dropped, true)) return;
   const auto place = jobs_.find({job->terms.job, job->terms.epoch});

@@ -27,17 +27,17 @@ struct RackRelay::Job {
       : name(std::move(job_name)), up(std::move(at_parent)) {}
 
   const std::string name;
-  const JobTerms up;        // as the parent has it
-  JobTerms terms;           // as our ranks do
-  std::uint32_t ranks = 0;  // of this rack that have not gone
+  const JobTerms up;        // the terms at the parent
+  JobTerms terms;           // the terms for our ranks
+  std::uint32_t ranks = 0;  // ranks of this rack that have not left
   std::uint32_t slots_held = 0;
   bool is_looked_up = false;        // this switch has tried to reach the parent's sites
   std::optional<Refusal> obstacle;  // why this switch cannot take the job
-  bool has_begun = false;           // the parent has said Go to some rank
-  bool began = false;               // and our plane, if it is needed, has the job
+  bool has_begun = false;           // the parent has sent Go to some rank
+  bool began = false;               // our plane has the job, or the job does not need it
   AtPlane at_plane = AtPlane::no;
-  std::optional<core::Abort> end;  // as the plane hears it; none: the job has not ended
-  bool is_replaced = false;        // at the plane, by a later job of this number
+  std::optional<core::Abort> end;  // the end as the plane hears it; empty: the job has not ended
+  bool is_replaced = false;        // a later job with this number has its place at the plane
   bool is_dropped = false;
 
   std::uint32_t slots() const { return terms.small_slots + std::uint32_t{terms.bulk_slots}; }
@@ -46,8 +46,8 @@ struct RackRelay::Job {
 struct RackRelay::Rank {
   Hello hello;
   std::shared_ptr<RankListener> listener;
-  bool is_opening = false;         // a link
-  std::shared_ptr<RankLink> link;  // null: not yet, or cut
+  bool is_opening = false;         // a link is being opened
+  std::shared_ptr<RankLink> link;  // null: not opened yet, or cut
   std::shared_ptr<Job> job;        // null: the parent has not sent the terms
   bool has_promise = false;
   std::optional<ReadyReport> ready_report;

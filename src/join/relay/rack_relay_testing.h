@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of relays: a parent's registry, the relays of two racks over real connections to it,
-// and ranks at those.
+// For tests of relays: a parent's registry, the relays of two racks with real connections to it,
+// and ranks that join at the relays.
 #pragma once
 
 #include <atomic>
@@ -92,7 +92,8 @@ class Relay : public ::testing::Test {
     b_ = std::make_unique<Leaf>(root_->address(), "rack-b:1", b_sites);
   }
 
-  // Ranks 0, 1, ... at these addresses, each from a thread of its own, up to and with ready().
+  // Lets ranks 0, 1, ... join at these addresses, each on its own thread, up to and including
+  // ready().
   void join(const std::vector<std::string>& places,
             const std::function<void(Hello&)>& change = {}) {
     members_.clear();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way from the links that a relay has opened, one for each rank, to the relay. A relay may go
-// before its links do. It is a class with hear_terms(), hear_go(), hear_refusal(), hear_end() and
-// hear_dismissal(), all of which get the rank's entry and require the lock.
+// Passes calls from the links that a relay has opened, one for each rank, to the relay. The relay
+// may be destroyed before its links. `Relay` is a class with hear_terms(), hear_go(),
+// hear_refusal(), hear_end() and hear_dismissal(), which all take the rank's entry and require the
+// lock.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct RelayInbox {
   Relay* relay GUARDED_BY(mutex) = nullptr;
 };
 
-// Hears for one rank, from the link's threads.
+// Listens for one rank. The link's threads call it.
 template <typename Relay>
 class RelayEar final : public RankListener {
  public:
@@ -35,8 +36,8 @@ class RelayEar final : public RankListener {
   void dismissed() override { pass(&Relay::hear_dismissal); }
 
  private:
-  // These functions require the relay's lock. clang does not know that it is the inbox's, and does
-  // not look behind a pointer to a function.
+  // The functions that this calls require the relay's lock. clang does not know that this is the
+  // inbox's lock, and does not check calls through a pointer to a function.
   template <typename... Told>
   void pass(void (Relay::*hear)(std::uint64_t entry, const Told&... told), const Told&... told) {
     const base::MutexLock lock(inbox_->mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way from a rack's switch up to its parent, as the join server sees it.
+// The path from a rack's switch to its parent, as the join server sees it.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,11 @@ namespace infold::join {
 class Uplink {
  public:
   virtual ~Uplink() = default;
-  // The largest datagram that this host would send there; a refusal where no route leads there.
+  // Returns the largest datagram that this host would send to the parent, or a refusal if no route
+  // leads there.
   virtual Answer<std::uint32_t> datagram_bytes_max() const = 0;
-  // Whether datagrams of this size reach these sites and come back. Blocks for seconds at most.
+  // Returns whether datagrams of this size reach these sites and come back. Blocks for a few
+  // seconds at most.
   virtual Answer<void> reach(const std::vector<std::string>& sites,
                              std::uint32_t datagram_bytes) = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The owner of a connection that was handed on does not say when it closes the connection. So the
-// acceptor knows each by its socket's cookie, which no other socket ever has: if the descriptor has
-// another cookie, the connection is gone.
+// The owner of a connection that was handed on does not say when it closes the connection. The
+// acceptor therefore remembers the cookie of each socket, which no other socket ever has. If a
+// descriptor has another cookie, the connection is gone.
 #include "join/service/acceptor.h"
 
 #include <algorithm>
@@ -36,13 +36,14 @@
 namespace infold::join {
 namespace {
 
-// How often connections that are gone are looked for when there seems to be no room.
+// If there seems to be no room, the acceptor looks for connections that are gone, at most this
+// often.
 constexpr auto kSweepEvery = base::milliseconds(10);
-// An address that owes may send its rate in each stretch of this length.
+// An address in debt may send at its rate during each stretch of this length.
 constexpr auto kStretch = base::milliseconds(200);
-// A new connection counts as so many bytes, beside those that come over it.
+// A new connection counts as this many bytes, in addition to the bytes that come over it.
 constexpr double kBytesOfConnection = 4096;
-// How long accepting rests where not even the spare descriptor helps.
+// How long the acceptor rests if not even the spare descriptor helps.
 constexpr auto kRest = base::milliseconds(50);
 constexpr int kBacklog = 1024;
 
@@ -55,7 +56,7 @@ std::optional<std::uint64_t> cookie_of(int descriptor) {
 
 io::FileDescriptor spare() { return io::FileDescriptor(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Any address of IPv4 is any of IPv6 as well, where the host has that.
+// If the host has IPv6, listening at 0.0.0.0 also takes connections over IPv6.
 base::Result<io::FileDescriptor> listen_at(const io::SocketAddress& address) {
   const auto try_at = [](const sockaddr* at, socklen_t bytes) {
     io::FileDescriptor socket(
@@ -105,13 +106,13 @@ class Acceptor::State {
   }
   void stop() {
     if (!thread_.joinable()) return;
-    // Bytes are counted for as long as connections are handed over.
+    // Bytes must be counted for as long as connections are handed on.
     hands_over_ = false;
     hand_overs_.stop();
     stops_ = true;
     bell_.ring();
     thread_.join();
-    listener_ = io::FileDescriptor();  // new connections are refused, and do not wait for our end
+    listener_ = io::FileDescriptor();  // refuses new connections, which would otherwise wait
   }
   void close(const io::SocketAddress& from) {
     const base::MutexLock lock(to_close_mutex_);
@@ -122,19 +123,19 @@ class Acceptor::State {
   io::SocketAddress address() const { return io::local_address_of(listener_.get()); }
 
  private:
-  // A connection; while it is silent, we own its descriptor.
+  // A connection. While it is silent, the acceptor owns its descriptor.
   struct Known {
     std::uint64_t cookie = 0;
     std::string address;
     io::SocketAddress from;
-    std::uint64_t bytes = 0;       // that had come when they were counted last
-    std::uint64_t of_stretch = 0;  // those of them that came in the present stretch
+    std::uint64_t bytes = 0;       // bytes that had come when they were last counted
+    std::uint64_t of_stretch = 0;  // the part of them that came in the present stretch
   };
   struct Silent {
     io::FileDescriptor socket;
     base::Instant until;
   };
-  // Bytes that an address sent in the present stretch, over these connections.
+  // The bytes that an address sent in the present stretch, and the connections that brought them.
   struct Sent {
     std::uint64_t bytes = 0;
     std::vector<int> descriptors;
@@ -189,8 +190,8 @@ class Acceptor::State {
     }
   }
 
-  // Without descriptors: closes one connection with the help of the spare one. A host that waits in
-  // the queue instead would not know.
+  // Closes one connection with the help of the spare descriptor, because no other is left. If the
+  // connection stayed in the queue, its host would not know why it waits.
   bool turn_one_away() {
     users_.turned_away("", "no descriptors are left for connections (RLIMIT_NOFILE)");
     spare_ = io::FileDescriptor();
@@ -223,8 +224,7 @@ class Acceptor::State {
     of_silent_[silent_.back().socket.get()] = std::prev(silent_.end());
   }
 
-  // The owner of the connection hears that it has ended. The duplicate keeps the descriptor's
-  // socket while its cookie is compared, so that no other connection is closed.
+  // Closes connections from the addresses that close() got. Their owner hears that they ended.
   void close_asked() {
     bell_.silence();
     std::vector<io::SocketAddress> asked;
@@ -237,8 +237,10 @@ class Acceptor::State {
     }
   }
 
-  // With the spare descriptor's number, where there is no other. The owner's close resets the
-  // connection: a rank whose window is full would not hear of a mere end.
+  // Ends a connection that another object owns. If no other descriptor is free, the duplicate uses
+  // the spare one's number. It keeps the socket while the cookie is compared, so that no other
+  // connection is closed. Closing then resets the connection, because a rank whose window is full
+  // would not hear of an ordinary end.
   void cut(int descriptor, const Known& known) {
     spare_ = io::FileDescriptor();
     {
@@ -252,17 +254,17 @@ class Acceptor::State {
     spare_ = spare();
   }
 
-  // gRPC reads all bytes before we can judge them: a header block without an end, frames without a
-  // meaning. It buffers as much as came without a pause, and version 1.51 aborts if an int cannot
-  // count that. So an address pays for bytes as they come. One that owes and still sends more than
-  // its rate loses those connections that brought at least the mean. A rank behind the same address
-  // as a flood keeps its connection.
+  // gRPC reads all bytes before we can judge them, such as a header block without an end or frames
+  // without a meaning. It buffers as much as came without a pause, and version 1.51 aborts if that
+  // exceeds an int. An address therefore pays for bytes as they come. If it is in debt and still
+  // sends more than its rate, it loses those connections that brought at least the mean. A rank
+  // behind the same address as a flood keeps its connection.
   void count_bytes(int descriptor) {
     const auto found = known_.find(descriptor);
     if (found == known_.end()) return;
     Known& own = found->second;
     const std::uint64_t bytes = io::received_bytes_of(descriptor);
-    // Else the descriptor is another connection's now.
+    // With another cookie, the descriptor belongs to another connection now.
     if (bytes <= own.bytes || cookie_of(descriptor) != own.cookie) return;
     const base::Instant now = io::monotonic_now();
     if (now - stretch_from_ >= kStretch) begin_stretch(now);
@@ -315,7 +317,7 @@ class Acceptor::State {
     known_.erase(found);
   }
 
-  // Whether any connection turned out to be gone.
+  // Forgets connections that are gone. Returns whether there were any.
   bool sweep() {
     const base::Instant now = io::monotonic_now();
     if (now - swept_at_ < kSweepEvery) return false;
@@ -338,9 +340,9 @@ class Acceptor::State {
     of_silent_.erase(found);
     if (bytes > 0) {
       bytes_.take_or_owe(known_.at(descriptor).address, io::monotonic_now(), kBytesOfConnection);
-      watch(descriptor, EPOLLIN | EPOLLET, EPOLL_CTL_MOD);  // again whenever more has come
+      watch(descriptor, EPOLLIN | EPOLLET, EPOLL_CTL_MOD);  // wakes us whenever more bytes come
       count_bytes(descriptor);
-      // The owner may read within the call for as long as the other end sends.
+      // The owner may read inside the call for as long as the other end sends.
       hand_overs_.add([this, own = std::make_shared<io::FileDescriptor>(std::move(socket))] {
         if (hands_over_) users_.take(own->release());
       });
@@ -362,7 +364,7 @@ class Acceptor::State {
   const AcceptorLimits limits_;
   Users users_;
   const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
-  const io::Doorbell bell_;  // rings for the two below
+  const io::Doorbell bell_;  // wakes the thread for the two members below
   std::atomic<bool> stops_ = false;
   base::Mutex to_close_mutex_;
   std::vector<io::SocketAddress> to_close_ GUARDED_BY(to_close_mutex_);
@@ -370,7 +372,7 @@ class Acceptor::State {
   AddressCounts counts_;
   AddressRates bytes_;
   std::map<int, Known> known_;
-  std::list<Silent> silent_;  // by time
+  std::list<Silent> silent_;  // in the order of `until`
   std::map<int, std::list<Silent>::iterator> of_silent_;
   base::Instant swept_at_;
   base::Instant stretch_from_;

@@ -57,7 +57,8 @@ bool AddressRates::is_empty(const std::string& address, base::Instant now) const
   return found != buckets_.end() && tokens_at(found->second, now) < 1;
 }
 
-// Once in the time in which a bucket fills, so that the cost is shared by all that came meanwhile.
+// Looks once within the time in which a bucket fills, so that all events of that time share the
+// cost.
 void AddressRates::forget_full(base::Instant now) {
   const auto fill = base::nanoseconds(static_cast<std::int64_t>(burst_ / per_second_ * 1e9));
   if (now - looked_at_ < fill) return;

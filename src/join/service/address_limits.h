@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The limits of one address at a server: counts of things that it holds, and rates of those that it
-// begins. The address is an IPv4 one, or an IPv6 /64, which a host gets. Not thread safe.
+// The limits for one address at a server: how many things it holds, and how often it begins new
+// ones. An address is an IPv4 address or an IPv6 /64, because a host gets a whole /64. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -31,17 +32,17 @@ class AddressCounts {
   std::map<std::string, std::uint32_t, std::less<>> of_address_;
 };
 
-// A bucket for each address, which holds `burst` and fills at `per_second`. Addresses whose bucket
-// is full are not remembered, so that memory is bounded by those that were here in the time to fill
-// one.
+// Has a token bucket for each address, which holds `burst` tokens and fills at `per_second`.
+// Addresses whose bucket is full are forgotten, so that memory is bounded by the addresses that
+// came within the time in which a bucket fills.
 class AddressRates {
  public:
   AddressRates(std::uint32_t per_second, std::uint32_t burst)
       : per_second_(per_second), burst_(burst) {}
   bool take(const std::string& address, base::Instant now);
-  // For an event that has happened already: an empty bucket goes into debt, by its size at most.
+  // For an event that has already happened: an empty bucket goes into debt, at most by its size.
   bool take_or_owe(const std::string& address, base::Instant now, double amount = 1);
-  // Whether the bucket has nothing for now.
+  // Whether the bucket has no token at this time.
   bool is_empty(const std::string& address, base::Instant now) const;
   std::size_t addresses() const { return buckets_.size(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gRPC's own listener stops for good when descriptors run out, and cannot count connections before
-// HTTP/2 has cost something; so it is handed connections by an acceptor of ours.
+// HTTP/2 has cost something. An acceptor of ours therefore hands connections to gRPC.
 #include "join/service/join_server.h"
 
 #include <algorithm>
@@ -24,14 +24,15 @@ namespace {
 constexpr auto kGoodbye = std::chrono::milliseconds(500);
 // A rack's switch has a stream for each of its ranks, on one connection.
 constexpr int kStreamsOfConnection = 2048;
-// HTTP/2 buffers so much of a stream that we have not read. Requests are short.
+// HTTP/2 buffers this much of a stream before we read it. Requests are short.
 constexpr int kLookaheadBytes = 8192;
 constexpr int kMetadataBytesMax = 4096;
-// gRPC's memory for each. Near the sum gRPC refuses connections and closes idle ones.
+// gRPC's memory for each connection. Close to the total, gRPC refuses connections and closes idle
+// ones.
 constexpr std::size_t kConnectionBytes = 96 << 10;
 
-// As many as wanted, where the process may have the descriptors; else fewer in the same proportion,
-// so that no address can hold all.
+// Allows as many connections as wanted if the process may have the descriptors. Otherwise it lowers
+// both limits in the same proportion, so that no address can use up all connections.
 ServerOptions within_descriptors(ServerOptions options) {
   const std::uint32_t room =
       connections_within(io::descriptor_limits().now, options.connections_max);
@@ -142,8 +143,9 @@ JoinServer::~JoinServer() {
 
 io::SocketAddress JoinServer::address() const { return state_->address; }
 
-// gRPC runs callbacks on half as many threads as processors, and its executor and timers on twice
-// as many and a few. Five are the acceptor's and the registrar's.
+// gRPC runs callbacks on half as many threads as there are processors. Its executor and timers take
+// twice as many as there are processors, and a few more. Five threads belong to the acceptor and
+// the registrar.
 JoinServer::Budget JoinServer::budget() const {
   const std::uint32_t processors = std::max(1U, std::thread::hardware_concurrency());
   return {state_->options.connections_max, 3 * processors + 12,

@@ -18,19 +18,20 @@
 namespace infold::join {
 namespace {
 
-// Of the least MTU that every host has to carry, less headers; it holds a block of every format.
+// Fits the smallest MTU that every host must support, after headers, and holds a block of every
+// format.
 constexpr std::uint32_t kDatagramBytesMin = 512;
-constexpr std::uint32_t kDatagramBytesMax = 65'507;  // of UDP over IPv4
+constexpr std::uint32_t kDatagramBytesMax = 65'507;  // the most for UDP over IPv4
 constexpr std::uint32_t kElementBytesMax = 8;
 constexpr std::size_t kNameBytesMax = 128;
-// "host:port", where a host's name has 253 bytes at most.
+// Has room for "host:port", where a host's name has at most 253 bytes.
 constexpr std::size_t kAddressBytesMax = 262;
 
 tl::unexpected<Refusal> invalid(std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), rank});
 }
 
-// Control characters would make a line of a log or an error into several.
+// Control characters could split a line of a log or an error into several lines.
 bool is_plain(std::string_view text, std::size_t bytes_max) {
   return text.size() <= bytes_max && std::none_of(text.begin(), text.end(), [](char c) {
            return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
@@ -54,7 +55,8 @@ Answer<SiteAddress> parse_site(const v1::Hello& hello) {
   return SiteAddress{address->text(), hello.site_weight(), true, *record};
 }
 
-// The address that packets come from: as the rank says, or else the connection's.
+// Returns the address that the rank's packets come from: the one that the rank names, or else the
+// connection's.
 Answer<io::SocketAddress> parse_source(const std::string& text, const io::SocketAddress& from) {
   if (text.empty()) return from;
   const bool is_short = is_plain(text, kAddressBytesMax);
@@ -113,12 +115,12 @@ Answer<void> check_numbers(const v1::Hello& hello) {
   return {};
 }
 
-// As long as an error for people is, and in one line.
+// Limits the message to the length of an error for people, and to one line.
 Refusal parse_refusal(const v1::Refused& refused) {
   constexpr std::size_t kMessageBytesMax = 1024;
   Refusal refusal = refusal_of(refused);
   std::size_t bytes = std::min(refusal.message.size(), kMessageBytesMax);
-  // Not within a character, which no message could carry on.
+  // Does not cut within a character, because no message could pass that on.
   while (bytes < refusal.message.size() && (refusal.message[bytes] & 0xC0) == 0x80) --bytes;
   refusal.message.resize(bytes);
   std::replace_if(
@@ -204,7 +206,7 @@ Answer<Parting> parse_leave(const v1::Leave& leave) {
   return parting;
 }
 
-// Whether the fields fit each other is the worker's question.
+// The worker checks whether the fields fit each other.
 Answer<TransferNote> parse_transfer(const v1::Transfer& transfer) {
   const bool exists = transfer.collective() <= INFOLD_COLLECTIVE_BARRIER &&
                       transfer.reduction() <= static_cast<unsigned>(core::Reduction::bit_or) &&

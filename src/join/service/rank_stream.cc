@@ -65,7 +65,7 @@ void RankStream::OnReadDone(bool ok) {
     return;
   }
   if (const Answer<void> handled = handle(request_); !handled) {
-    // The gate has told of its limits itself.
+    // The gate itself has reported its limits.
     if (handled.error().reason == RefusalReason::invalid) {
       host_.on_event(event_of_address(JoinEvent::refused, address_, handled.error().message));
     }
@@ -133,13 +133,14 @@ Answer<void> RankStream::handle_hello(const v1::Hello& hello) {
   return {};
 }
 
-// A stream that ends without Leave or Lost. A rack's switch that lives would send one of them.
+// Returns how a stream parts that ends without Leave or Lost. A rack's switch that still runs would
+// have sent one of these.
 Parting RankStream::broken_off() {
   const base::MutexLock lock(mutex_);
   return through_rack_ ? Parting::with_switch : Parting::lost;
 }
 
-// The first call counts.
+// Only the first call counts.
 void RankStream::part(const Parting& parting) {
   base::MutexLock lock(mutex_);
   if (parting_) return;
@@ -157,7 +158,7 @@ void RankStream::OnCancel() {
   finish_soon();
   const std::optional<Registrar::Entry> entry = entry_;
   lock.unlock();
-  if (entry) host_.registrar.leave(*entry, Parting::lost);  // where it left, but was still needed
+  if (entry) host_.registrar.leave(*entry, Parting::lost);  // it left, but was still needed
 }
 
 void RankStream::OnDone() {

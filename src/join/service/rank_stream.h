@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The server's end of one rank's stream: passes the rank's messages to a registrar, and sends the
-// answers. It has no thread and never waits for a rank: at most three messages go to a rank, and a
-// rank that does not take one in time is cut off.
+// The server's end of one rank's stream. It passes the rank's messages to a registrar, and sends
+// the answers. It has no thread and never waits for a rank: at most three messages go to a rank,
+// and a rank that does not take one in time is cut off.
 #pragma once
 
 #include <deque>
@@ -30,20 +30,20 @@ struct StreamTimes {
   base::Duration goodbye_max = base::seconds(5);  // for the rank to take the stream's end
 };
 
-// Shared by all streams of a server. Outlives these, but not the calls of their listeners.
+// Shared by all streams of a server. It outlives the streams, but not the calls of their listeners.
 struct StreamHost {
   Registrar& registrar;
   Acceptor& acceptor;
   StreamGate gate;
   StreamTimes times;
-  EventListener on_event;  // of refusals that no registrar makes
+  EventListener on_event;  // hears of refusals that no registrar makes
 };
 
 class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::JoinReply>,
                          public RankListener,
                          public std::enable_shared_from_this<RankStream> {
  public:
-  // Owns itself until the stream is done.
+  // The stream owns itself until it is done.
   static RankStream* open(grpc::CallbackServerContext& context, StreamHost& host);
 
   void all_here(const JobTerms& terms) override;
@@ -80,8 +80,8 @@ class RankStream final : public grpc::ServerBidiReactor<v1::JoinRequest, v1::Joi
   StreamHost& host_;
   v1::JoinRequest request_;
 
-  // gRPC orders its calls, but ThreadSanitizer does not see that. So they use all of this with the
-  // lock.
+  // gRPC orders its calls, but ThreadSanitizer does not see that. The calls therefore use all of
+  // the following with the lock.
   base::Mutex mutex_;
   grpc::CallbackServerContext* context_ GUARDED_BY(mutex_);  // null when the stream is done
   std::shared_ptr<RankStream> self_ GUARDED_BY(mutex_);

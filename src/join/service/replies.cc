@@ -49,7 +49,7 @@ v1::JoinReply reply_of(const JobTerms& terms) {
   joined.set_parent(terms.parent);
   joined.set_wants_transfers(terms.wants_transfers);
   joined.set_brief_results(terms.brief_results);
-  // For aggregators elsewhere: ranks that sum, and a rack's switch.
+  // Only aggregators elsewhere need the sources: ranks that sum, and a rack's switch.
   const bool is_needed =
       !terms.racks.empty() || std::any_of(terms.sites.begin(), terms.sites.end(),
                                           [](const SiteAddress& site) { return site.at_rank; });

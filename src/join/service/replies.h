@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Answers to a rank, as messages.
+// Turns the answers to a rank into messages.
 #pragma once
 
 #include <vector>

@@ -21,7 +21,7 @@ class ScratchPool {
  public:
   ScratchPool();
 
-  // At least `bytes` long. Throws std::bad_alloc.
+  // Returns memory of at least `bytes` bytes. Throws std::bad_alloc.
   Scratch take(std::size_t bytes);
   void give_back(Scratch scratch) noexcept;
 

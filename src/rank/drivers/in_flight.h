@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calls in flight. Gives the transfers of each call's launch to the drivers' workers. The
-// workers' events give later transfers their sizes and end calls. It does not distinguish kinds of
-// calls.
+// Keeps the calls in flight. It submits the transfers of each call's launch to the drivers'
+// workers. When the workers report events, it gives later transfers their sizes and ends calls. It
+// treats all kinds of calls alike.
 //
 // One thread at a time may call submit(), in the order of calls; any thread may call the rest.
 // Locks, in the order in which they are taken: mutex_ guards the calls and their transfers, and
@@ -42,8 +42,8 @@ class InFlight {
   DriverSet& drivers() { return *drivers_; }
 
   // Submits the transfers of call.launch, which has begun. If the workers' tables are full, it
-  // waits until a transfer has ended; deadlines bound this wait. After an error, nothing of the
-  // call is in flight. Otherwise the call will be concluded.
+  // waits until a transfer has ended; deadlines bound this wait. After an error, none of the call's
+  // transfers is in flight. Otherwise `conclude` will be called for the call.
   std::optional<Error> submit(Call& call);
 
   struct State {
@@ -53,8 +53,8 @@ class InFlight {
   State state();
   // Ends the job if the call is in flight, or if `in_any_case`.
   void cancel(const Call& call, bool in_any_case);
-  // Drives one of the call's drivers until the call is done or the time has come. Returns at once
-  // if another caller drives.
+  // Drives one of the call's drivers until the call is done or the deadline has passed. Returns at
+  // once if another caller drives.
   void drive_until(const Call& call, base::Instant deadline);
   core::RankRanges waiting_for(const Call& call);
   // Prepares for a new job. Requires: the old job has ended, and all its calls are concluded.
@@ -68,12 +68,12 @@ class InFlight {
 
  private:
   struct Finished {
-    Call* call;  // null for an event that finishes none
+    Call* call;  // null if the event finishes no call
     base::Instant at;
   };
   struct SizeDue {
     Call* call;
-    std::uint32_t after;        // the transfer of the call that is done
+    std::uint32_t after;        // the number of the call's transfer that is done
     core::TransferId transfer;  // the transfer that gets the size
   };
 

@@ -77,7 +77,7 @@ class WorkerDriver {
     return_wheel();
   }
 
-  // Returns when no thread drives. None will drive until restart().
+  // Stops all driving. Returns once no thread drives, and no thread drives again until restart().
   void hold();
   // Replaces the worker and its endpoint, or only the worker if `endpoint` is null. Requires:
   // hold() has been called, the old worker's job has ended, and its events have been delivered.
@@ -128,13 +128,13 @@ class WorkerDriver {
   // The driving thread uses the endpoint without a lock; other threads hold mutex_ or wheel_mutex_.
   // restart() replaces it while it holds both locks and the wheel.
   std::unique_ptr<io::Endpoint> endpoint_;
-  bool serves_site_ GUARDED_BY(mutex_) = false;  // whether the endpoint does
+  bool serves_site_ GUARDED_BY(mutex_) = false;  // whether the endpoint serves a site
   EventSink& sink_;
-  std::vector<std::byte> out_ GUARDED_BY(mutex_);  // unless the endpoint has a place()
+  std::vector<std::byte> out_ GUARDED_BY(mutex_);  // used if the endpoint offers no place()
   // The driving thread sleeps until this instant, or is about to. The instant is in the past while
   // the thread is awake.
   base::Instant sleeps_until_ GUARDED_BY(mutex_);
-  bool end_is_told_ GUARDED_BY(mutex_) = false;  // whether the sink knows
+  bool end_is_told_ GUARDED_BY(mutex_) = false;  // whether the sink has been told of the end
   base::Instant ends_at_ GUARDED_BY(mutex_) = base::Instant::never();
 
   // Only the thread that has the wheel uses the next three.

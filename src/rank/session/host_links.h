@@ -71,8 +71,8 @@ class HostLinks {
   std::function<void(const join::CallNote&)> teller() const { return links_.front()->teller(); }
 
   using EndListener = std::function<void(std::size_t host, const join::JobEnd& end)>;
-  // Until leave(), calls the listener when a join server says that the job has ended, or is gone
-  // itself.
+  // Calls the listener when a join server says that the job has ended, or when the join server
+  // itself is gone. Does not call it after leave().
   void watch(const EndListener& on_end);
 
  private:

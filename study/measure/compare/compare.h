@@ -49,9 +49,9 @@ struct Conditions {
   std::vector<std::uint64_t> bytes{4, 4096, 65536, 1048576, 26214400};
   std::vector<Implementation> implementations;  // in the order of the table
   bool one_host = false;                        // all ranks run on this host, without links
-  bool apart = false;            // one processor per rank; the others are for a switch
+  bool apart = false;            // each rank has its own processor; the others are for a switch
   std::string rate = "100mbit";  // as the lab accepts it
-  double bits_per_second = 0;    // the same; 0: unshaped
+  double bits_per_second = 0;    // the rate as a number; 0: unshaped
   std::uint32_t mtu = 1500;
   double loss = 0;
   std::string congestion = "cubic";

@@ -40,7 +40,7 @@ struct MixOptions {
   std::uint32_t slots = 1'024;
   std::uint32_t shares = 16;
   std::uint32_t piece_chunks = 32;    // for all schedulers but none
-  std::uint32_t credit_chunks = 128;  // of one job in flight
+  std::uint32_t credit_chunks = 128;  // the most chunks of one job in flight
   double scale = 100;
   double sigma = 0.02;  // jitter of each piece of a GPU's work, as a share of its time
   std::uint64_t seed = 1;

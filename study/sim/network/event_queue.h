@@ -4,10 +4,10 @@
 // at the same time leave in the order in which they were pushed, so a run is a function of its
 // inputs.
 //
-// A lane takes events in rising order of time, such as those of one link. They wait in a list of
-// their own, and only the first event of each list is in the heap. The heap then has about as many
-// entries as there are links instead of packets, and stays in the L1 cache. The order of pops is
-// exactly that of one big heap. Times are not negative.
+// A lane takes events in rising order of time, such as the events of one link. They wait in a list
+// of their own, and only the first event of each list is in the heap. The heap then has about one
+// entry for each link instead of one for each packet, and stays in the L1 cache. The order of pops
+// is exactly that of one big heap. Times are not negative.
 #pragma once
 
 #include <cstdint>

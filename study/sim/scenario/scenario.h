@@ -38,7 +38,8 @@ struct CallPlan {
   std::uint16_t root = 0;
   bool agreed = false;
   bool digits = false;  // floats that travel as integers
-  // A mean of f32. The layout is for legs of floats; other legs have their own.
+  // If set, the call makes a mean of f32. `layout` is then the layout of legs of floats; other legs
+  // have their own.
   std::optional<CompressionPlan> compression;
   bool in_place = false;        // results overwrite the inputs
   bool after_previous = false;  // sends nothing before the previous call is done
@@ -113,13 +114,13 @@ struct Scenario {
   std::uint16_t job = kJob;
   std::uint32_t epoch = 2;
 
-  // Applies to all workers and aggregators (core::WorkerOptions). 0: only time matters.
+  // Applies to all workers and aggregators (core::WorkerOptions). Set it to 0 if only time matters.
   std::uint32_t check_period = 16;
-  // True: Outcome::hash covers the bytes of datagrams. False: only time matters.
+  // Whether Outcome::hash covers the bytes of datagrams. Set it to false if only time matters.
   bool fingerprints = true;
   std::uint16_t window_max = 65'535;
   std::uint32_t transfers_max = 64;
-  // The number of workers that divide each rank's sites. Ranks beyond the end have one.
+  // How many workers each rank divides its sites among. Ranks beyond the end of the list have one.
   std::vector<std::uint8_t> drivers;
 
   LinkOptions link{.bits_per_second = 10'000'000'000,
@@ -130,7 +131,7 @@ struct Scenario {
   bool only_adds = false;  // aggregators are pipelines that only add (core::Adder)
   // An aggregator on a host has one link for all its children. A switch has one link for each.
   bool aggregators_are_hosts = false;
-  // A worker's host stops sending while this much waits in its own queue; 0: it never looks.
+  // A worker's host stops sending while this much waits in its own queue. With 0, it never checks.
   std::int64_t host_queue_bytes = 128 * 1024;
   // The number of datagrams that a worker's host keeps while the worker pauses.
   std::uint32_t receive_queue_packets = 256;

@@ -9,7 +9,7 @@ namespace infold::rank {
 
 struct DriverCountInput {
   int interface_mbps = 0;  // 0: the interface does not say
-  int processors = 1;      // that this process may use
+  int processors = 1;      // processors that this process may use
   int local_world = 1;     // ranks of this host
   int sites = 1;
 };
