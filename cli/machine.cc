@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <sys/utsname.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <hwy/targets.h>
@@ -26,6 +27,8 @@ namespace {
 // kernel accounts each such packet as 2304 bytes, which makes 4.7 MB in total. With a smaller
 // buffer, the receiving host drops bursts that the link could carry.
 constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
+// What a switch asks for (src/switch/switch_server.cc), and what docs/howto.md advises.
+constexpr std::uint64_t kSocketBufferBytesAdvised = std::uint64_t{16} << 20;
 // Carries 352 elements of 32 bits, which is the chunk of all published speeds.
 constexpr int kMtuWanted = 1500;
 // Linux 5.0 added UDP generic receive offload. Without it each packet costs a system call.
@@ -43,19 +46,6 @@ std::optional<std::uint64_t> parse_number(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop == text.data()) return std::nullopt;
   return value;
-}
-
-Finding inspect_socket_buffer(const std::string& direction, const std::string& key) {
-  Finding finding{.name = "socket " + direction + " buffer"};
-  const auto line = read_line("/proc/sys/net/core/" + key);
-  const auto bytes = line ? parse_number(*line) : std::nullopt;
-  finding.found = bytes ? fmt::format("net.core.{} = {}", key, *bytes) : "unknown";
-  finding.ok = bytes && *bytes >= kSocketBufferBytesWanted;
-  if (!finding.ok) {
-    finding.advice =
-        fmt::format("sudo sysctl -w net.core.{}={}", key, 2 * kSocketBufferBytesWanted);
-  }
-  return finding;
 }
 
 }  // namespace
@@ -138,15 +128,34 @@ std::vector<Finding> inspect_interfaces() {
   return findings;
 }
 
+Finding inspect_socket_buffer(const std::string& direction, const std::string& key,
+                              std::optional<std::uint64_t> bytes_max) {
+  Finding finding{.name = "socket " + direction + " buffer"};
+  finding.found = bytes_max ? fmt::format("net.core.{} = {}", key, *bytes_max) : "unknown";
+  finding.ok = bytes_max && *bytes_max >= kSocketBufferBytesWanted;
+  if (!finding.ok) {
+    finding.advice = fmt::format("sudo sysctl -w net.core.{}={}", key, kSocketBufferBytesAdvised);
+  }
+  return finding;
+}
+
 std::vector<Finding> inspect_socket_buffers() {
-  return {inspect_socket_buffer("receive", "rmem_max"), inspect_socket_buffer("send", "wmem_max")};
+  std::vector<Finding> findings;
+  constexpr std::pair<const char*, const char*> kBuffers[] = {{"receive", "rmem_max"},
+                                                              {"send", "wmem_max"}};
+  for (const auto& [direction, key] : kBuffers) {
+    const auto line = read_line(std::string("/proc/sys/net/core/") + key);
+    findings.push_back(
+        inspect_socket_buffer(direction, key, line ? parse_number(*line) : std::nullopt));
+  }
+  return findings;
 }
 
 Finding inspect_open_files(io::DescriptorLimits limits) {
   const auto shown = [](std::size_t limit) {
     return limit == SIZE_MAX ? std::string("unlimited") : fmt::format("{}", limit);
   };
-  const std::uint32_t wanted = join::ServerOptions{}.connections_max;
+  const std::uint32_t wanted = join::ConnectionLimits{}.connections_max;
   const std::size_t raised = io::raised_descriptor_limit(limits, join::kDescriptorsWanted);
   const std::uint32_t connections = join::connections_within(raised, wanted);
   Finding finding{.name = "open files", .ok = connections == wanted};

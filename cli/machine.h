@@ -4,6 +4,8 @@
 // privilege and change no setting. A finding that is not ok has advice.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +31,10 @@ Finding inspect_kernel();
 std::set<std::string> interfaces_up();
 // Returns one finding for each of these interfaces.
 std::vector<Finding> inspect_interfaces();
-// Reports the largest buffer that a socket may have in each direction.
+// Reports the largest buffer that a socket may have in each direction. The first reports it for the
+// direction ("receive") and the kernel's setting ("rmem_max") with this value; nullopt: unknown.
+Finding inspect_socket_buffer(const std::string& direction, const std::string& key,
+                              std::optional<std::uint64_t> bytes_max);
 std::vector<Finding> inspect_socket_buffers();
 // Reports the limit on open files, and how many connections a switch can accept under it.
 Finding inspect_open_files(io::DescriptorLimits limits);

@@ -14,6 +14,15 @@ namespace {
 
 using testing::HasSubstr;
 
+TEST(SocketBuffers, AdviseWhatASwitchAsksFor) {
+  EXPECT_TRUE(inspect_socket_buffer("receive", "rmem_max", 4'194'304).ok);
+  const Finding finding = inspect_socket_buffer("receive", "rmem_max", 212'992);
+  EXPECT_FALSE(finding.ok);
+  EXPECT_EQ(finding.found, "net.core.rmem_max = 212992");
+  EXPECT_EQ(finding.advice, "sudo sysctl -w net.core.rmem_max=16777216");
+  EXPECT_FALSE(inspect_socket_buffer("send", "wmem_max", std::nullopt).ok);
+}
+
 TEST(OpenFiles, TheHardLimitDecidesBecauseASwitchRaisesTheSoftOne) {
   const Finding finding = inspect_open_files({1024, 524'288});
   EXPECT_TRUE(finding.ok);

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
+#include "cli/line/quantity.h"
 #include "study/measure/cost/processor_time.h"
 #include "study/measure/swarm.h"
 #include "study/sim/scenario/draw.h"
@@ -108,10 +110,24 @@ class Sim final : public Command {
         "  infold sim --scenario loss --elements 704 --trace\n");
     options.flag("--bench", bench_,
                  "Measure the simulator's speed: packet events per second and core");
+    // Options that a run would ignore.
+    for (const char* const of_scenario : kOverrides) options.need(of_scenario, "--scenario");
+    for (const char* const of_swarm : {"--first-seed", "--jobs"}) {
+      options.need(of_swarm, "--swarm");
+    }
+    for (const char* const other : {"--seed", "--scenario", "--trace", "--bench"}) {
+      options.exclude("--swarm", other);
+    }
+    for (const char* const other : {"--scenario", "--trace"}) options.exclude("--bench", other);
   }
 
   ExitCode run(Output& output) override {
     std::signal(SIGABRT, tell_seed_and_die);
+    if (rate_ > 0 && rate_ < kRateMin) {
+      output.log("infold sim: --link must be 0, or a rate from {} to {}, not {}\n",
+                 short_rate(kRateMin), short_rate(kRateMax), short_rate(rate_));
+      return ExitCode::kBadUsage;
+    }
     if (bench_) return run_bench(output);
     if (swarm_ > 0) return run_swarm(output);
     const std::string reason = scenario_.empty() ? "" : sim::reason_against(scenario_, named_);
@@ -124,6 +140,11 @@ class Sim final : public Command {
 
  private:
   static constexpr std::uint64_t kSeedMax = ~std::uint64_t{0} >> 1;
+  static constexpr double kRateMin = 1e6;
+  static constexpr double kRateMax = 400e9;
+  static constexpr const char* kOverrides[] = {
+      "--ranks", "--elements",  "--sites",   "--depth",   "--fan-out", "--bulk",  "--format",
+      "--loss",  "--duplicate", "--reorder", "--corrupt", "--link",    "--rtt-us"};
 
   void declare_overrides(Options& options) {
     options.whole<std::uint16_t>("--ranks", named_.workers, {0, sim::kRanksMax},
@@ -143,25 +164,25 @@ class Sim final : public Command {
     options.choice("--format", named_.format,
                    {"i32", "bfp8", "bfp16", "bfp32", "native", "agreed", "digits", "compressed"},
                    "Wire format of the scenario's large tensor");
-    options.real("--loss", loss_, {-1, 0.3}, "Packet loss each way, 0 to 0.3; -1 keeps its own");
-    options.real("--duplicate", duplicate_, {-1, 0.5},
-                 "Share of duplicates, 0 to 0.5; -1 keeps its own");
-    options.real("--reorder", reorder_, {-1, 1},
-                 "Share of packets held back, 0 to 1; -1 keeps its own");
-    options.real("--corrupt", corrupt_, {-1, 0.3},
-                 "Share of damaged packets, 0 to 0.3; -1 keeps its own");
-    options.rate("--link", rate_, {0, 400e9},
-                 "Rate of the links in bits per second; 0 keeps its own");
+    options.real("--loss", loss_, {0, 0.3}, "Packet loss each way; else the scenario's own");
+    options.real("--duplicate", duplicate_, {0, 0.5},
+                 "Share of duplicates; else the scenario's own");
+    options.real("--reorder", reorder_, {0, 1},
+                 "Share of packets held back; else the scenario's own");
+    options.real("--corrupt", corrupt_, {0, 0.3},
+                 "Share of damaged packets; else the scenario's own");
+    options.rate("--link", rate_, {0, kRateMax},
+                 "Rate of the links in bits per second, 1M or more; 0 keeps the scenario's own");
     options.whole<std::uint64_t>("--rtt-us", rtt_us_, {0, 1'000'000},
                                  "Round-trip time in microseconds; 0 keeps its own");
   }
 
   sim::Scenario chosen() {
     if (scenario_.empty()) return sim::draw_scenario(seed_);
-    named_.loss = loss_;
-    named_.duplicate = duplicate_;
-    named_.reorder = reorder_;
-    named_.corrupt = corrupt_;
+    named_.loss = loss_.value_or(named_.loss);
+    named_.duplicate = duplicate_.value_or(named_.duplicate);
+    named_.reorder = reorder_.value_or(named_.reorder);
+    named_.corrupt = corrupt_.value_or(named_.corrupt);
     named_.bits_per_second = static_cast<std::int64_t>(rate_);
     named_.round_trip = base::microseconds(static_cast<std::int64_t>(rtt_us_));
     return sim::named_scenario(scenario_, seed_, named_).value();
@@ -231,10 +252,10 @@ class Sim final : public Command {
   std::uint32_t jobs_ = 0;
   std::string scenario_;
   sim::NamedOptions named_;
-  double loss_ = -1;
-  double duplicate_ = -1;
-  double reorder_ = -1;
-  double corrupt_ = -1;
+  std::optional<double> loss_;
+  std::optional<double> duplicate_;
+  std::optional<double> reorder_;
+  std::optional<double> corrupt_;
   double rate_ = 0;
   std::uint64_t rtt_us_ = 0;
   bool trace_ = false;

@@ -91,6 +91,16 @@ class Verify final : public Command {
     const base::Attempt<core::ReductionSet> chosen = chosen_reductions();
     if (!chosen) return fail(output, chosen.error(), ExitCode::kBadUsage);
     reductions_ = *chosen;
+    const Result<JoinOptions> complete = join_.complete();
+    if (!complete) return fail(output, complete.error().message, ExitCode::kBadUsage);
+    const std::uint64_t calls = cases_of(0, complete->world).size() * rounds_;
+    if (flip_ && *flip_ > calls) {
+      return fail(output,
+                  fmt::format("--flip {}: there are {} calls; choose a number up to {}, or more "
+                              "--rounds",
+                              *flip_, calls, calls),
+                  ExitCode::kBadUsage);
+    }
     Result<Communicator> joined = join_.join(stop_);
     if (!joined) return fail(output, joined.error().message);
     Communicator communicator = std::move(*joined);
@@ -105,10 +115,7 @@ class Verify final : public Command {
     const Clock::time_point start = Clock::now();
     CountLine progress(output, communicator.rank() == 0);
     for (unsigned round = 0; round < rounds_; ++round) {
-      const measure::BatteryOptions options = {
-          elements_,  base::mix64(seed_) + round, communicator.world(), native_, only_adds_,
-          reductions_};
-      const std::vector<measure::VerifyCase> cases = measure::battery(options);
+      const std::vector<measure::VerifyCase> cases = cases_of(round, communicator.world());
       for (const measure::VerifyCase& each : cases) {
         progress.show(call_, cases.size() * rounds_, "calls compared");
         std::string error;
@@ -119,6 +126,8 @@ class Verify final : public Command {
       }
     }
     progress.clear();
+    if (flip_)
+      return fail(output, "--flip: none of the last calls gives this rank a result to change");
     if (communicator.rank() == 0) {
       print(output, communicator.world(),
             std::chrono::duration<double>(Clock::now() - start).count());
@@ -131,6 +140,11 @@ class Verify final : public Command {
                        ExitCode code = ExitCode::kFailed) {
     output.log("infold verify: {}\n", reason);
     return code;
+  }
+
+  std::vector<measure::VerifyCase> cases_of(unsigned round, int world) const {
+    return measure::battery(
+        {elements_, base::mix64(seed_) + round, world, native_, only_adds_, reductions_});
   }
 
   // Returns the reductions that the options name, or all if they name none.

@@ -35,8 +35,17 @@ if(NOT INFOLD_BARE_CORE)
   infold_require(nlohmann_json nlohmann-json3-dev)
   infold_require(tomlplusplus libtomlplusplus-dev)
   infold_require(Protobuf "libprotobuf-dev protobuf-compiler")
-  infold_require(gRPC "libgrpc++-dev protobuf-compiler-grpc")
   include(static)
+endif()
+
+# A P4 device is told over gRPC, which no other part needs.
+set(INFOLD_P4 OFF)
+if(NOT INFOLD_BARE_CORE AND NOT INFOLD_PYTHON)
+  find_package(gRPC QUIET)
+  if(gRPC_FOUND AND TARGET gRPC::grpc_cpp_plugin)
+    set(INFOLD_P4 ON)
+  endif()
+  infold_optional_part("the P4 plane" INFOLD_P4 "libgrpc++-dev or protobuf-compiler-grpc")
 endif()
 
 # The packet program needs its own compiler and a loader, which no other part needs.

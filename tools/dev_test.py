@@ -93,6 +93,30 @@ class DevTest(unittest.TestCase):
         self.assertIn("no example 'typo'; there are: ", done.stdout)
         self.assertEqual(self.fakes.called("cmake") + self.fakes.called("dpkg-query"), [])
 
+    def test_a_fuzz_target_that_is_none_builds_nothing(self):
+        self.fakes.add("cmake", "")
+        for typed, said in (
+            ("plan_plan_txt_fuzz", "'plan_plan_txt_fuzz'; did you mean plan_plan_text_fuzz?"),
+            ("typo", "no fuzz target 'typo'; there are: hostile_adder_fuzz, "),
+        ):
+            done = self.fakes.run("./dev", "fuzz", typed, "--seconds", "1")
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(said, done.stdout)
+        self.assertEqual(self.fakes.called("cmake") + self.fakes.called("dpkg-query"), [])
+
+    def test_a_word_that_is_no_command_gets_the_closest_one(self):
+        for typed, said in (
+            ("biuld", "no command 'biuld'; did you mean build?\n"),
+            ("benhc", "did you mean bench?"),
+            ("examples", "did you mean example?"),
+            ("fnt", "did you mean fmt?"),
+            ("labels", "no command 'labels'\n"),
+            ("tx", "no command 'tx'\n"),
+        ):
+            done = self.fakes.run("./dev", typed)
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn(said, done.stdout)
+
     def test_help_builds_and_installs_nothing(self):
         for program in ("cmake", "ninja", "apt-get", "dpkg-query"):
             self.fakes.add(program, "exit 1")

@@ -7,6 +7,7 @@ and inputs that fail in build/fuzz/failures/TARGET.
 """
 
 import argparse
+import difflib
 import os
 import pathlib
 import re
@@ -23,6 +24,28 @@ CORES = len(os.sched_getaffinity(0))
 INPUT_LIMIT_S = 10
 # A target itself counts as hung if it runs this long past its limit.
 GRACE_S = 60
+
+
+def named_targets():
+    """Returns the names of all targets, as cmake/module.cmake makes them."""
+    for source in ROOT.glob("*/**/*_fuzz.cc"):
+        for folder in source.parents:
+            lists = folder / "CMakeLists.txt"
+            text = lists.read_text(encoding="utf-8") if lists.is_file() else ""
+            module = re.search(r"^infold_module\((\w+)", text, re.MULTILINE)
+            if module:
+                yield f"{module[1]}_{source.stem}"
+                break
+
+
+def check_name(target):
+    names = sorted(named_targets())
+    if target in names:
+        return
+    close = difflib.get_close_matches(target, names, n=1, cutoff=0.75)
+    meant = f"did you mean {close[0]}?" if close else f"there are: {', '.join(names)}"
+    print(f"dev: no fuzz target '{target}'; {meant}", file=sys.stderr)
+    sys.exit(2)
 
 
 def parse():
@@ -51,7 +74,11 @@ def parse():
         "libraries of the preset asan",
     )
     parser.add_argument("--repeat", metavar="FILE", help="run TARGET once, on this input")
+    # ./dev asks this before it installs and builds what the targets need.
+    parser.add_argument("--name-only", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.target:
+        check_name(options.target)
     for name in ("seconds", "total_seconds"):
         value = getattr(options, name)
         if value is not None and not 1 <= value <= 86400:
@@ -200,6 +227,8 @@ def repeat(preset, target, file):
 
 def main():
     options = parse()
+    if options.name_only:
+        return 0
     preset, build_preset = ("asan", "fuzz-blind") if options.blind else ("fuzz", "fuzz")
     targets = build(preset, build_preset)
     if options.list:

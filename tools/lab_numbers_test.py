@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests how the lab reads rates, and computes queues and delays. Needs no privileges."""
 
+import argparse
+import contextlib
+import io
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lab"))
 import links
+import renamed
 import reorder
 
 
@@ -23,8 +27,31 @@ class NumbersTest(unittest.TestCase):
             ("20000000", 2e7),
         ):
             self.assertEqual(links.parse_rate(text), rate)
-        for text in ("", "10", "mbit", "-1mbit", "1kbit", "900gbit", "1 gbit", "1GB", "1Gi"):
+        for text in (
+            "",
+            "10",
+            "mbit",
+            "-1mbit",
+            "1kbit",
+            "900gbit",
+            "1 gbit",
+            "1GB",
+            "1Gi",
+            "1GBps",
+        ):
             self.assertRaises(ValueError, links.parse_rate, text)
+
+    def test_old_names_are_refused_with_the_new_ones(self):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--ranks")
+        parser.add_argument("--bytes")
+        for old, now in (("--workers", "--ranks"), ("--world", "--ranks"), ("--size", "--bytes")):
+            said = io.StringIO()
+            with self.assertRaises(SystemExit) as end, contextlib.redirect_stderr(said):
+                renamed.refuse(parser, [f"{old}=4"])
+            self.assertEqual(end.exception.code, 2)
+            self.assertIn(f"the option {old} is now called {now}", said.getvalue())
+        renamed.refuse(parser, ["--link", "10G"])
 
     def test_bucket(self):
         slow = links.Bucket(10**8, 1514)

@@ -66,6 +66,15 @@ class PackagingTest(unittest.TestCase):
         differing = {key for key in user.keys() | xdp.keys() if user.get(key) != xdp.get(key)}
         self.assertEqual(differing, OF_XDP)
 
+    def test_a_switch_cannot_take_all_memory_and_threads_of_its_host(self):
+        for unit in UNITS:
+            [memory], [tasks] = settings(unit)["MemoryMax"], settings(unit)["TasksMax"]
+            self.assertLess(int(memory.removesuffix("%")), 100, unit)
+            help_text = (ROOT / "cli/help/infold-switch.txt").read_text("utf-8")
+            threads = re.search(r"--threads 1\.\.(\d+)", help_text)[1]
+            # Joining takes 3 for each processor and 12 more (JoinServer::budget).
+            self.assertGreater(int(tasks), int(threads) + 3 * 512 + 12, unit)
+
     def test_the_unit_has_the_capabilities_that_the_switch_asks_for(self):
         source = (ROOT / "src/io/host/privileges.cc").read_text("utf-8")
         asked = set(re.findall(r'"(CAP_\w+)"', source))

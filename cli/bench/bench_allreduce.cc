@@ -22,6 +22,8 @@ namespace infold::cli {
 namespace {
 
 constexpr Range<std::uint64_t> kSizes = {4, std::uint64_t{1} << 32};
+// The first size is a single element, whatever its type.
+const std::vector<std::uint64_t> kUsualSizes = {4, 4096, 65536, 1048576, 26214400};
 
 struct NcclName {
   const char* nccl;
@@ -63,7 +65,9 @@ class BenchAllreduce final : public Command {
 
   void declare(Options& options) override {
     join_.declare(options);
-    options.bytes_list("--bytes", bytes_, kSizes, "Sizes of the tensor in bytes");
+    options.bytes_list("--bytes", bytes_, kSizes,
+                       "Sizes of the tensor in bytes, multiples of an element; without this option "
+                       "one element, 4096, 65536, 1048576 and 26214400");
     declare_nccl_sizes(options);
     options.choice("-d,--dtype,--datatype", calls_.dtype,
                    {"f32", "f64", "i32", "float", "double", "int32"}, "Element type of the tensor");
@@ -111,6 +115,10 @@ class BenchAllreduce final : public Command {
       output.log("infold bench allreduce: {}\n", problem);
       return ExitCode::kBadUsage;
     }
+    if (const auto complete = join_.complete(); !complete) {
+      output.log("infold bench allreduce: {}\n", complete.error().message);
+      return ExitCode::kBadUsage;
+    }
     const desk::InterruptGuard guard;
     const desk::InterruptStop stop(guard);
     Result<Communicator> joined = join_.join(stop.token(), wire_of(calls_.wire));
@@ -155,6 +163,14 @@ class BenchAllreduce final : public Command {
           in_place_ ? "--in-place" : "-b, -e, -i and -f, which also measure in place");
     }
     if (in_place_ && is_nccl) return "the table of nccl-tests measures both ways; drop --in-place";
+    const bool is_extreme =
+        calls_.reduction == Reduction::min || calls_.reduction == Reduction::max;
+    if (is_extreme && (calls_.of_rows || calls_.layout == Layout::blocks)) {
+      return fmt::format(
+          "--layout {}: zeros count under --op {}, so that none can be left out; choose --layout "
+          "dense, or --op sum",
+          layout_, operation_);
+    }
     if (calls_.travels_as_it_is() && !calls_.wire.empty() && calls_.wire != "automatic") {
       const bool is_integer = calls_.dtype == "i32";
       return fmt::format("--format {}: packets carry {} unchanged; drop --format, or choose {}",
@@ -165,6 +181,22 @@ class BenchAllreduce final : public Command {
       const auto sizes = nccl_sizes_.all();
       if (!sizes) return sizes.error();
       bytes_ = *sizes;
+      return "";
+    }
+    return find_split_element();
+  }
+
+  // Returns an error message if a size has part of an element, else an empty text.
+  std::string find_split_element() {
+    const std::uint64_t element = element_bytes(type());
+    if (bytes_.empty()) {
+      bytes_ = kUsualSizes;
+      bytes_.front() = element;
+    }
+    for (const std::uint64_t bytes : bytes_) {
+      if (bytes % element == 0) continue;
+      return fmt::format("--bytes {}: an element of {} has {} bytes; choose a multiple of them",
+                         bytes, calls_.dtype, element);
     }
     return "";
   }
@@ -306,7 +338,7 @@ class BenchAllreduce final : public Command {
   }
 
   JoinFlags join_;
-  std::vector<std::uint64_t> bytes_ = {4, 4096, 65536, 1048576, 26214400};
+  std::vector<std::uint64_t> bytes_;
   NcclSizes nccl_sizes_;
   Allreduces calls_;
   std::string operation_ = "sum";

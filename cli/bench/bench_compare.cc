@@ -4,19 +4,25 @@
 // host. A machine's speed drifts by more than the differences that we want to see. Each round
 // therefore measures every implementation once, and the report compares medians over rounds.
 
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/bench/compare_report.h"
 #include "cli/bench/this_machine.h"
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
+#include "cli/line/whole_file.h"
+#include "io/host/file_descriptor.h"
 #include "study/desk/interrupt.h"
 #include "study/measure/compare/compare_lab.h"
 
@@ -33,6 +39,24 @@ std::string now_utc() {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts);
   return text;
+}
+
+// Returns the names that follow the prefix "infold-", or those of rivals if it is empty.
+std::vector<std::string> names_in(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const std::string& name : measure::implementation_names()) {
+    if (name.starts_with("infold-") == prefix.empty()) continue;
+    names.push_back(name.substr(prefix.size()));
+  }
+  return names;
+}
+
+// Asking for an algorithm loads its module if the caller is root.
+bool lacks_congestion_algorithm(const std::string& name) {
+  const io::FileDescriptor any(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return setsockopt(any.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(),
+                    static_cast<socklen_t>(name.size())) != 0 &&
+         errno == ENOENT;
 }
 
 // On a terminal, shows one line that changes in place; elsewhere prints a line for each run.
@@ -132,6 +156,14 @@ class BenchCompare final : public Command {
     if (!wanted_.one_host && geteuid() != 0) {
       throw std::runtime_error("the lab's links need root; use sudo, or --one-host");
     }
+    // A measurement takes minutes, so it must not find out only at its end where it cannot write.
+    std::error_code refused;
+    std::filesystem::create_directories(out_, refused);
+    if (const auto unwritable =
+            refused ? out_ + ": " + refused.message() : find_unwritable(out_ + "/results.json")) {
+      output.log("infold bench compare: --out {}\n", *unwritable);
+      return ExitCode::kFailed;
+    }
     const desk::InterruptGuard guard;
     Comparison comparison;
     comparison.conditions = wanted_;
@@ -168,22 +200,35 @@ class BenchCompare final : public Command {
     if (!wanted_.one_host && wanted_.rate != "none") {
       const auto rate = parse_rate(wanted_.rate);
       if (!rate || *rate < 1e6) {
-        return fmt::format("--link must be none, or a rate from 1mbit, not '{}'", wanted_.rate);
+        return fmt::format("--link must be none, or a rate of 1mbit or more, not '{}'{}",
+                           wanted_.rate, hint_of_rate(wanted_.rate));
       }
       wanted_.bits_per_second = *rate;
+    }
+    if (!wanted_.one_host && lacks_congestion_algorithm(wanted_.congestion)) {
+      return fmt::format(
+          "--congestion {0}: this kernel lacks it and has no module tcp_{0}; every Linux has reno, "
+          "and most have cubic",
+          wanted_.congestion);
+    }
+    for (const std::uint64_t bytes : wanted_.bytes) {
+      if (bytes % sizeof(float) == 0) continue;
+      return fmt::format("--bytes {}: an element of f32 has {} bytes; choose a multiple of them",
+                         bytes, sizeof(float));
     }
     wanted_.implementations.clear();
     for (const auto& [option, list, prefix] :
          {std::tuple("--infold", &ours_, "infold-"), std::tuple("--rivals", &rivals_, "")}) {
       if (*list == std::vector<std::string>{"none"}) continue;
       for (const std::string& word : *list) {
-        const auto found = measure::implementation_of(prefix + word);
+        const auto found =
+            measure::implementation_of(word.starts_with(prefix) ? word : prefix + word);
         if (found && found->way == measure::Way::openmpi && wanted_.apart) {
           return fmt::format("--apart: mpirun places the ranks of {}; name other rivals", word);
         }
         if (!found || found->is_ours() != (*prefix != '\0')) {
           return fmt::format("{}: there is no '{}'; choose from {}", option, word,
-                             fmt::join(measure::implementation_names(), ", "));
+                             fmt::join(names_in(prefix), ", "));
         }
         wanted_.implementations.push_back(*found);
       }

@@ -30,7 +30,8 @@ class BenchXdp final : public Command {
                                  "Packets in each of the 21 samples");
     options.flag("--network", network_,
                  "Measure in a network lab, beside programs that return and drop packets");
-    options.whole<std::uint16_t>("--ranks", world_, {1, 64}, "Number of ranks; needs --network");
+    options.whole<std::uint16_t>("--ranks", world_, {1, 64}, "Number of ranks in the lab");
+    options.need("--ranks", "--network");
     options.examples(
         "  infold bench xdp\n"
         "  infold bench xdp --network\n"

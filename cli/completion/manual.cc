@@ -102,7 +102,7 @@ std::string manual_page(const CommandText& program, std::string_view version) {
   text +=
       ".SH EXIT STATUS\n.TP\n\\fB0\\fR\nThe command succeeded.\n"
       ".TP\n\\fB1\\fR\nThe command failed, and stderr says why.\n"
-      ".TP\n\\fB2\\fR\nThe command line is wrong.\n";
+      ".TP\n\\fB2\\fR\nThe command line is wrong, or names a file that cannot be read.\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 // infold emulate: plays the switch, the links and most ranks of a job for a few real ranks, until a
 // signal stops it. It then reports whether it kept pace with the wall clock.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -83,6 +84,8 @@ class Emulate final : public Command {
       options.exclude("--switch", other);
     }
     log_.declare(options);
+    has_overhead_ = options.is_given("--overhead");
+    has_seed_ = options.is_given("--seed");
     options.examples(
         "  infold emulate --ranks 64 --real 2 --link 100M --rtt-us 200\n"
         "  infold bench allreduce --switch 127.0.0.1:7700 --rank 0 --ranks 64\n"
@@ -122,6 +125,10 @@ class Emulate final : public Command {
       output.log("infold emulate: --rack-link needs racks; add --racks, or a plan that has some\n");
       return ExitCode::kBadUsage;
     }
+    if (const std::string ignored = find_ignored(); !ignored.empty()) {
+      output.log("infold emulate: {}\n", ignored);
+      return ExitCode::kBadUsage;
+    }
     emulation_.shape = std::move(*shape);
     auto lag = lag_.lag(emulation_.ranks, emulation_.real);
     if (!lag) {
@@ -134,7 +141,8 @@ class Emulate final : public Command {
     const emulate::Started<std::unique_ptr<emulate::Emulation>> emulator = start();
     if (!emulator) {
       const emulate::StartError& why = emulator.error();
-      output.log("infold emulate: {} {}: {}\n", why.where, why.address.text(), why.detail);
+      const char* const option = std::string_view(why.where) == "switch" ? "--switch" : "--listen";
+      output.log("infold emulate: {} {}: {}\n", option, why.address.text(), why.detail);
       return ExitCode::kFailed;
     }
     announce(output, **emulator);
@@ -144,6 +152,21 @@ class Emulate final : public Command {
   }
 
  private:
+  // Returns an error if an option has no effect beside the others, else an empty text.
+  std::string find_ignored() const {
+    const bool has_rate = rate_ > 0 || rack_rate_ > 0;
+    if (has_overhead_() && !has_rate) {
+      return "--overhead: links without a rate take no time for bytes; add --link";
+    }
+    if (has_seed_() && emulation_.loss == 0 && !lag_.is_random()) {
+      return "--seed: nothing is random here; add --loss or --lag-us";
+    }
+    if (emulation_.real_have_links && !has_rate && rtt_us_ == 0 && emulation_.loss == 0) {
+      return "--real-links: no link is emulated; add --link, --rtt-us or --loss";
+    }
+    return "";
+  }
+
   emulate::Started<std::unique_ptr<emulate::Emulation>> start() const {
     if (emulation_.real_switch.is_set()) return emulate::SwitchEmulator::start(emulation_);
     return emulate::Emulator::start(emulation_);
@@ -258,6 +281,8 @@ class Emulate final : public Command {
   LagOptions lag_;
   std::string values_ = "zeros";
   LogOptions log_;
+  std::function<bool()> has_overhead_;
+  std::function<bool()> has_seed_;
 };
 
 }  // namespace

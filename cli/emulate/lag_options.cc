@@ -63,7 +63,8 @@ tl::expected<emulate::Lag, std::string> LagOptions::lag(std::uint32_t ranks,
   for (const auto& [rank, lag] : stragglers_.always) {
     if (rank >= real && rank < ranks) continue;
     return tl::unexpected(
-        fmt::format("--lag-at {}: emulated are ranks {} to {}", rank, real, ranks - 1));
+        fmt::format("--lag-at {}: rank {} is not emulated; choose one from {} to {}", rank, rank,
+                    real, ranks - 1));
   }
   emulate::Lag lag = stragglers_;
   lag.mean.ns = static_cast<std::int64_t>(mean_us_ * 1e3);

@@ -19,6 +19,8 @@ class LagOptions {
   // Returns the lags in a job with `ranks` ranks, of which the first `real` are real. An error
   // names the option.
   tl::expected<emulate::Lag, std::string> lag(std::uint32_t ranks, std::uint32_t real) const;
+  // Whether lags are drawn with the seed.
+  bool is_random() const { return mean_us_ > 0; }
 
  private:
   bool add_straggler(const std::string& text);

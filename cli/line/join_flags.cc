@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "api/environment.h"
 #include "core/world.h"
 
 namespace infold::cli {
@@ -33,7 +34,8 @@ std::string in_flags(std::string message) {
   constexpr std::pair<std::string_view, std::string_view> kNames[] = {
       {"JoinOptions.rank", "--rank"},       {"JoinOptions.world", "--ranks"},
       {"JoinOptions.switches", "--switch"}, {"JoinOptions.rendezvous", "--rendezvous"},
-      {"JoinOptions.sites", "--place"},     {"mtu_bytes is", "--mtu is"},
+      {"JoinOptions.sites", "--place"},     {"JoinOptions.address", "--address"},
+      {"mtu_bytes is", "--mtu is"},
   };
   for (const auto& [name, flag] : kNames) {
     for (std::size_t at = 0; (at = message.find(name, at)) != std::string::npos;) {
@@ -117,6 +119,16 @@ Result<Communicator> JoinFlags::join(const JoinOptions& options) {
   std::string& message = joined.error().message;
   message = options.stop.stop_requested() ? "stopped on request" : in_flags(std::move(message));
   return joined;
+}
+
+Result<JoinOptions> JoinFlags::complete() const {
+  Result<JoinOptions> complete = api::complete_from_environment(join_options());
+  if (complete) return complete;
+  constexpr std::string_view kPrefix = "join: ";
+  std::string& message = complete.error().message;
+  if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
+  message = in_flags(std::move(message));
+  return complete;
 }
 
 WireFormat wire_of(const std::string& name) {

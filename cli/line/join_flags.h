@@ -20,6 +20,9 @@ class JoinFlags {
   void declare(Options& options);
   JoinOptions join_options() const;
 
+  // Returns the options with what the environment adds. An error is one of usage: it names the
+  // option or the variable that is missing or wrong.
+  Result<JoinOptions> complete() const;
   // Joins the job. A stop request ends the join with an error, whose message names options of the
   // command line. `wire` is the format of the calls, because sites may set memory aside for it.
   Result<Communicator> join(const std::stop_token& stop,

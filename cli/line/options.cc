@@ -14,6 +14,7 @@
 
 #include "cli/line/config_file.h"
 #include "cli/line/quantity.h"
+#include "cli/line/usage.h"
 #include "io/address/socket_address.h"
 
 namespace infold::cli {
@@ -48,16 +49,16 @@ std::optional<std::uint64_t> parse_bytes_in(const std::string& typed,
   return parsed;
 }
 
-// Returns false and leaves `values` unchanged if a word is wrong or there is none.
+// Returns false and leaves `values` unchanged if a word is wrong or missing.
 template <typename Read>
 bool read_list(const std::string& typed, std::vector<std::uint64_t>& values, Read&& read) {
   std::vector<std::uint64_t> parsed;
+  if (("," + typed + ",").find(",,") != std::string::npos) return false;
   for (const std::string& one : split_list(typed)) {
     const auto value = read(one);
     if (!value) return false;
     parsed.push_back(*value);
   }
-  if (parsed.empty()) return false;
   values = std::move(parsed);
   return true;
 }
@@ -74,22 +75,33 @@ std::string shown_name(std::string_view names) {
 constexpr const char* kPath = "a path";
 
 [[noreturn]] void refuse_value(const std::string& option, const std::string& allowed,
-                               const std::string& value) {
-  throw CLI::ValidationError(fmt::format("{} must be {}, not '{}'", option, allowed, value),
+                               const std::string& value, const std::string& hint = "") {
+  throw CLI::ValidationError(fmt::format("{} must be {}, not '{}'{}", option, allowed, value, hint),
                              CLI::ExitCodes::ValidationError);
+}
+
+// Returns what to write in place of a value that was refused, or an empty text.
+using Hint = std::string (*)(const std::string& value);
+
+std::string no_hint(const std::string&) { return ""; }
+
+std::string hint_of_real(const std::string& value) {
+  if (!value.ends_with('%')) return "";
+  const auto percent = parse_in<double>(value.substr(0, value.size() - 1), {0, 100});
+  return percent ? fmt::format("; write {:g} for {}", *percent / 100, value) : "";
 }
 
 // Adds an option with a callback for each of its values. The callback returns false to refuse a
 // value. The message then names the option and `allowed`, for instance "a whole number from 2 to
-// 64".
+// 64", and gives a hint.
 CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view help,
                         const std::string& type, const std::string& allowed,
-                        std::function<bool(const std::string&)> store) {
+                        std::function<bool(const std::string&)> store, Hint hint = no_hint) {
   CLI::Option* option = app.add_option(
       std::string(name),
       [=, option_name = shown_name(name)](const CLI::results_t& typed) {
         for (const std::string& value : typed) {
-          if (!store(value)) refuse_value(option_name, allowed, value);
+          if (!store(value)) refuse_value(option_name, allowed, value, hint(value));
         }
         return true;
       },
@@ -100,10 +112,10 @@ CLI::Option* add_values(CLI::App& app, std::string_view name, std::string_view h
 
 void add_value(CLI::App& app, std::string_view name, std::string_view help,
                const std::string& initial, const std::string& type, const std::string& allowed,
-               std::function<bool(const std::string&)> store) {
+               std::function<bool(const std::string&)> store, Hint hint = no_hint) {
   const std::string shown =
       initial.empty() ? std::string(help) : fmt::format("{} (default {})", help, initial);
-  add_values(app, name, shown, type, allowed, std::move(store));
+  add_values(app, name, shown, type, allowed, std::move(store), hint);
 }
 
 }  // namespace
@@ -170,14 +182,16 @@ void Options::rate(std::string_view name, double& bits_per_second, Range<double>
                    std::string_view help) {
   takes_rates_ = true;
   const std::string low = short_rate(allowed.low), high = short_rate(allowed.high);
-  add_value(app_, name, help, short_rate(bits_per_second), low + ".." + high,
-            fmt::format("a rate from {} to {} such as 10G or 100mbit", low, high),
-            [=, &bits_per_second](const std::string& typed) {
-              const auto parsed = parse_rate(typed);
-              if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
-              bits_per_second = *parsed;
-              return true;
-            });
+  add_value(
+      app_, name, help, short_rate(bits_per_second), low + ".." + high,
+      fmt::format("a rate from {} to {} such as 10G or 100mbit", low, high),
+      [=, &bits_per_second](const std::string& typed) {
+        const auto parsed = parse_rate(typed);
+        if (!parsed || *parsed < allowed.low || *parsed > allowed.high) return false;
+        bits_per_second = *parsed;
+        return true;
+      },
+      hint_of_rate);
 }
 
 void Options::rate_or_none(std::string_view name, double& bits_per_second, Range<double> allowed,
@@ -201,14 +215,16 @@ void Options::rate_or_none(std::string_view name, const std::string& initial, Ra
                            const std::function<void(std::optional<double>)>& store) {
   takes_rates_ = true;
   const std::string low = short_rate(allowed.low), high = short_rate(allowed.high);
-  add_value(app_, name, help, initial, fmt::format("none|{}..{}", low, high),
-            fmt::format("none, or a rate from {} to {} such as 10G or 100mbit", low, high),
-            [=](const std::string& typed) {
-              const auto parsed = parse_rate(typed);
-              const bool fits = parsed && *parsed >= allowed.low && *parsed <= allowed.high;
-              if (fits || typed == "none") store(fits ? parsed : std::nullopt);
-              return fits || typed == "none";
-            });
+  add_value(
+      app_, name, help, initial, fmt::format("none|{}..{}", low, high),
+      fmt::format("none, or a rate from {} to {} such as 10G or 100mbit", low, high),
+      [=](const std::string& typed) {
+        const auto parsed = parse_rate(typed);
+        const bool fits = parsed && *parsed >= allowed.low && *parsed <= allowed.high;
+        if (fits || typed == "none") store(fits ? parsed : std::nullopt);
+        return fits || typed == "none";
+      },
+      hint_of_rate);
 }
 
 void Options::one_size(std::string_view name, const std::string& initial,
@@ -257,14 +273,26 @@ void Options::files(std::string_view name, std::vector<std::string>& values,
 
 void Options::real(std::string_view name, double& value, Range<double> allowed,
                    std::string_view help) {
-  add_value(app_, name, help, fmt::format("{}", value),
-            fmt::format("{}..{}", allowed.low, allowed.high),
-            fmt::format("a number from {} to {}", allowed.low, allowed.high),
-            [=, &value](const std::string& typed) {
-              const auto parsed = parse_in(typed, allowed);
-              if (parsed) value = *parsed;
-              return parsed.has_value();
-            });
+  real_number(name, fmt::format("{}", value), allowed, help,
+              [&value](double parsed) { value = parsed; });
+}
+
+void Options::real(std::string_view name, std::optional<double>& value, Range<double> allowed,
+                   std::string_view help) {
+  real_number(name, "", allowed, help, [&value](double parsed) { value = parsed; });
+}
+
+void Options::real_number(std::string_view name, const std::string& initial, Range<double> allowed,
+                          std::string_view help, std::function<void(double)> store) {
+  add_value(
+      app_, name, help, initial, fmt::format("{}..{}", allowed.low, allowed.high),
+      fmt::format("a number from {} to {}", allowed.low, allowed.high),
+      [=](const std::string& typed) {
+        const auto parsed = parse_in(typed, allowed);
+        if (parsed) store(*parsed);
+        return parsed.has_value();
+      },
+      hint_of_real);
 }
 
 void Options::whole_number(std::string_view name, const std::string& initial,
@@ -334,7 +362,7 @@ void Options::config_file(std::string_view name, std::string_view help) {
           const std::string& key = each.option;
           CLI::Option* const meant = key == option_name ? nullptr : app.get_option_no_throw(key);
           const std::string place = fmt::format("{}:{}", typed.back(), each.line);
-          if (meant == nullptr) refuse(fmt::format("{}: there is no option {}", place, key));
+          if (meant == nullptr) refuse(fmt::format("{}: {}", place, no_such_option(key, app)));
           if (meant->count() > 0) continue;
           meant->add_result(each.value);
           try {
@@ -349,7 +377,15 @@ void Options::config_file(std::string_view name, std::string_view help) {
   option->type_name("FILE");
 }
 
+std::function<bool()> Options::is_given(std::string_view name) const {
+  return [option = app_.get_option(std::string(name))] { return option->count() > 0; };
+}
+
 void Options::require(std::string_view name) { app_.get_option(std::string(name))->required(); }
+
+void Options::need(std::string_view first, std::string_view second) {
+  app_.get_option(std::string(first))->needs(app_.get_option(std::string(second)));
+}
 
 void Options::exclude(std::string_view first, std::string_view second) {
   app_.get_option(std::string(first))->excludes(app_.get_option(std::string(second)));

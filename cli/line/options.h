@@ -52,6 +52,9 @@ class Options {
   void choice(std::string_view name, std::string& value, std::vector<std::string> allowed,
               std::string_view help);
   void real(std::string_view name, double& value, Range<double> allowed, std::string_view help);
+  // A number that may stay unset.
+  void real(std::string_view name, std::optional<double>& value, Range<double> allowed,
+            std::string_view help);
 
   // Quantities in the syntax of cli/line/quantity.h: "10G", "25MB".
   void rate(std::string_view name, double& bits_per_second, Range<double> allowed,
@@ -109,8 +112,12 @@ class Options {
   // Adds the end of the help, which also explains how quantities are written. Call it last.
   void write_footer();
 
+  // Returns a question for run(): whether the command line has an option that was declared before.
+  std::function<bool()> is_given(std::string_view name) const;
   // Makes an option mandatory. Requires: it was declared before.
   void require(std::string_view name);
+  // Forbids giving the first of two options without the second. Both were declared before.
+  void need(std::string_view first, std::string_view second);
   // Forbids giving both of two options that were declared before.
   void exclude(std::string_view first, std::string_view second);
 
@@ -119,6 +126,8 @@ class Options {
                     std::string_view help, std::function<void(std::uint64_t)> store);
   void rate_or_none(std::string_view name, const std::string& initial, Range<double> allowed,
                     std::string_view help, const std::function<void(std::optional<double>)>& store);
+  void real_number(std::string_view name, const std::string& initial, Range<double> allowed,
+                   std::string_view help, std::function<void(double)> store);
   void one_size(std::string_view name, const std::string& initial, Range<std::uint64_t> allowed,
                 std::string_view help, std::function<void(std::uint64_t)> store);
 

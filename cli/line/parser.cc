@@ -58,22 +58,28 @@ class Parser {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() != 0) return refuse(error);
       root_.exit(error);  // prints the text of --help or --version
-      return ExitCode::kDone;
+      const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+      return is_written ? ExitCode::kDone : cannot_write();
     }
     Output output(json_, stdout, stderr);
     const ExitCode code = chosen_->run(output);
-    if (output.ok()) return code;
+    return output.ok() ? code : cannot_write();
+  }
+
+ private:
+  static ExitCode cannot_write() {
     std::fputs("infold: cannot write the output (is the disk full?)\n", stderr);
     return ExitCode::kFailed;
   }
 
- private:
   // The words in reverse order, which CLI11 wants. "help bench core" becomes "bench core --help",
   // and a group without a command, or nothing at all, asks for help as well.
   std::vector<std::string> words_of(int argc, const char* const* argv) const {
     std::vector<std::string> words(argv + 1, argv + argc);
-    const bool asks = !words.empty() && words.front() == "help";
-    if (asks) words.erase(words.begin());
+    const auto first = std::find_if(words.begin(), words.end(),
+                                    [](const std::string& word) { return word != "help"; });
+    const bool asks = first != words.begin();
+    words.erase(words.begin(), first);
     const CLI::App* where = &root_;
     for (const std::string& word : words) {
       const auto found = where->get_subcommands([&](auto* each) { return each->check_name(word); });

@@ -80,6 +80,7 @@ class ParserTest : public testing::Test {
     std::vector<std::unique_ptr<Command>> commands;
     commands.push_back(std::make_unique<Probe>("probe", typed_));
     commands.push_back(std::make_unique<Probe>("bench probe", typed_));
+    commands.push_back(std::make_unique<Probe>("bench core", typed_));
     words.insert(words.begin(), "infold");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
@@ -185,6 +186,8 @@ TEST_F(ParserTest, NamesTheOptionAndItsRange) {
     EXPECT_EQ(outcome.code, ExitCode::kBadUsage) << value;
     EXPECT_THAT(outcome.log, HasSubstr("--loss must be a number from 0 to 0.3")) << value;
   }
+  EXPECT_THAT(run({"probe", "--loss", "1%"}).log, HasSubstr("not '1%'; write 0.01 for 1%\n"));
+  EXPECT_THAT(run({"probe", "--rate", "1MB/s"}).log, HasSubstr("bits: 1MB/s is 8Mbit\n"));
   EXPECT_THAT(run({"probe", "--format", "f32"}).log,
               HasSubstr("--format must be one of bfp32, bfp16, not 'f32'"));
 }
@@ -199,8 +202,11 @@ TEST_F(ParserTest, RefusesUnknownWords) {
   EXPECT_THAT(outcome.log, HasSubstr("there is no option --wrokers; did you mean --workers?"));
   EXPECT_THAT(outcome.log, HasSubstr("Try 'infold bench probe --help'"));
   EXPECT_THAT(run({"probe", "--x=1"}).log, HasSubstr("there is no option --x\n"));
-  EXPECT_THAT(run({"probe", "--seed", "1", "extra"}).log,
-              HasSubstr("the argument 'extra' is not expected here"));
+  EXPECT_THAT(run({"probe", "--seed", "1", "two words", "extra"}).log,
+              HasSubstr("the argument 'two words' is not expected here"));
+  // The command exists, but in a group.
+  EXPECT_THAT(run({"core"}).log, HasSubstr("no command 'core'; did you mean infold bench core?"));
+  EXPECT_THAT(run({"bench", "core-no"}).log, HasSubstr("there is no command 'core-no'\n"));
 }
 
 // Options that several commands had under different names refuse the old one with the new one.
@@ -226,6 +232,7 @@ TEST_F(ParserTest, NothingAndAGroupAloneAskForHelp) {
   EXPECT_EQ(run({}).code, ExitCode::kDone);
   EXPECT_THAT(run({}).out, HasSubstr("infold help COMMAND"));
   EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  EXPECT_EQ(run({"help", "help"}).out, run({"--help"}).out);
   EXPECT_EQ(run({"bench"}).out, run({"bench", "--help"}).out);
   EXPECT_EQ(run({"help", "bench", "probe"}).out, run({"bench", "probe", "--help"}).out);
 }
@@ -237,6 +244,7 @@ TEST(Closest, FindsNamesThatDifferByALetterOrTwo) {
   EXPECT_EQ(closest("--metrisc", names), "--metrics");
   EXPECT_EQ(closest("dem", names), "demo");
   EXPECT_EQ(closest("domes", names), "");
+  EXPECT_EQ(closest("si", names), "");
   EXPECT_EQ(closest("anything", names), "");
 }
 

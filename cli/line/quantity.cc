@@ -68,6 +68,7 @@ std::optional<double> parse_rate(std::string_view typed) {
     break;
   }
   if (unit != "" && unit != "bit" && unit != "bit/s" && unit != "bps") return std::nullopt;
+  if (typed.ends_with("Bps")) return std::nullopt;  // bytes per second
   return quantity->number * factor;
 }
 
@@ -85,6 +86,15 @@ std::optional<std::uint64_t> parse_bytes(std::string_view typed) {
   // Above 2^53 a double cannot hold every number of bytes, and no tensor is that large.
   if (factor == 0 || bytes > 0x1p53 || bytes != std::floor(bytes)) return std::nullopt;
   return static_cast<std::uint64_t>(bytes);
+}
+
+std::string hint_of_rate(const std::string& typed) {
+  std::string_view size = typed;
+  if (size.ends_with("/s") || size.ends_with("ps")) size.remove_suffix(2);
+  const auto bytes = size.ends_with('B') ? parse_bytes(size) : std::nullopt;
+  if (!bytes) return "";
+  return fmt::format("; rates are in bits: {} is {}bit", typed,
+                     short_rate(static_cast<double>(*bytes) * 8));
 }
 
 std::string short_rate(double bits_per_second) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rates and sizes as people type them: "10G" or "100mbit", "25MB", "4KiB" or "8M". Upper and lower
-// case mean the same. tools/lab/quantity.py reads the same texts.
+// case mean the same, but Bps are bytes per second, so they are refused. tools/lab/quantity.py
+// reads the same texts.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,10 @@ std::optional<double> parse_rate(std::string_view typed);
 // GB and TB are powers of 1000; KiB, MiB, GiB and TiB are powers of 1024. K, M, G and T alone are
 // powers of 1024 as well, as in nccl-tests and dd, and so are Ki, Mi, Gi and Ti.
 std::optional<std::uint64_t> parse_bytes(std::string_view typed);
+
+// Returns the end of a message about a text that is not a rate: how to write it if it is a number
+// of bytes per second. Otherwise it is empty.
+std::string hint_of_rate(const std::string& typed);
 
 // These sentences end the help of each command that takes sizes or rates.
 inline constexpr std::string_view kSizesSentence =

@@ -19,8 +19,13 @@ TEST(Quantity, ReadsRates) {
 
 TEST(Quantity, RefusesTextsThatAreNoRate) {
   for (const char* typed : {"", "G", "fast", "10GB", "10Gb", "-1G", "10 G", "1e9", "nan", "inf",
-                            "10GG", "0x10G", "10Gi"}) {
+                            "10GG", "0x10G", "10Gi", "10GBps"}) {
     EXPECT_FALSE(parse_rate(typed)) << typed;
+  }
+  EXPECT_EQ(hint_of_rate("100MB/s"), "; rates are in bits: 100MB/s is 800Mbit");
+  EXPECT_EQ(hint_of_rate("1GBps"), "; rates are in bits: 1GBps is 8Gbit");
+  for (const char* typed : {"", "fast", "100Mb/s", "100/s", "B/s"}) {
+    EXPECT_EQ(hint_of_rate(typed), "") << typed;
   }
 }
 

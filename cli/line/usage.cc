@@ -14,14 +14,22 @@ namespace {
 struct Renamed {
   std::string_view before;
   std::string_view now;
+  std::string_view unit = "";  // where the numbers mean something else than before
 };
 // Options that commands name differently although they mean the same. A command that has the second
 // name refuses the first one with it.
 constexpr Renamed kRenamed[] = {
-    {"--workers", "--ranks"}, {"--world", "--ranks"},           {"--rate", "--link"},
-    {"--size", "--bytes"},    {"--elements", "--bytes"},        {"--sites", "--place"},
-    {"--site", "--place"},    {"--wire", "--format"},           {"--rack-rate", "--rack-link"},
-    {"--place", "--buffers"}, {"--workers-max", "--ranks-max"},
+    {"--workers", "--ranks"},
+    {"--world", "--ranks"},
+    {"--rate", "--link"},
+    {"--size", "--bytes"},
+    {"--elements", "--bytes", ", and counts bytes"},
+    {"--sites", "--place"},
+    {"--site", "--place"},
+    {"--wire", "--format"},
+    {"--place", "--buffers"},
+    {"--rack-rate", "--rack-link"},
+    {"--workers-max", "--ranks-max"},
 };
 
 // The number of letters that were left out, added, changed, or swapped with the next one.
@@ -66,20 +74,27 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string> na
   return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
 }
 
-std::string unexpected(std::string_view typed, const CLI::App& where) {
-  if (typed.starts_with("-")) {
-    const std::string_view name = typed.substr(0, typed.find('='));
-    const std::vector<std::string> options = options_of(where);
-    for (const Renamed& each : kRenamed) {
-      if (name != each.before) continue;
-      if (std::find(options.begin(), options.end(), each.now) == options.end()) continue;
-      return fmt::format("the option {} is now called {}", each.before, each.now);
+// Returns the whole name of a command that is elsewhere: "infold bench core" for "core".
+std::string find_elsewhere(std::string_view typed, const CLI::App& where) {
+  const CLI::App* root = &where;
+  while (root->get_parent() != nullptr) root = root->get_parent();
+  for (const std::string& name : commands_of(*root)) {
+    if (name == typed) return fmt::format("{} {}", root->get_name(), name);
+    for (const std::string& leaf : commands_of(*root->get_subcommand(name))) {
+      if (leaf == typed) return fmt::format("{} {} {}", root->get_name(), name, leaf);
     }
-    return fmt::format("there is no option {}{}", name, did_you_mean(name, options));
   }
-  const std::vector<std::string> commands = commands_of(where);
+  return "";
+}
+
+std::string unexpected(std::string_view typed, const CLI::App& where) {
+  if (typed.starts_with("-")) return no_such_option(typed.substr(0, typed.find('=')), where);
+  std::vector<std::string> commands = commands_of(where);
   if (commands.empty()) return fmt::format("the argument '{}' is not expected here", typed);
-  return fmt::format("there is no command '{}'{}", typed, did_you_mean(typed, commands));
+  const std::string elsewhere = find_elsewhere(typed, where);
+  return fmt::format("there is no command '{}'{}", typed,
+                     elsewhere.empty() ? did_you_mean(typed, commands)
+                                       : fmt::format("; did you mean {}?", elsewhere));
 }
 
 // Splits "A <word> B", as CLI11 joins the names of two options.
@@ -92,16 +107,27 @@ std::pair<std::string, std::string> around(const std::string& text, std::string_
 }  // namespace
 
 std::string_view closest(std::string_view typed, std::span<const std::string> names) {
-  // Short names differ by one letter from many others.
-  std::size_t least = typed.size() < 6 ? 1 : 2;
+  // Short names differ by a letter or two from many others.
+  const std::size_t dashes = std::min(typed.find_first_not_of('-'), typed.size());
+  std::size_t limit = std::min<std::size_t>(2, (typed.size() - dashes) / 3) + 1;
   std::string_view found;
   for (const std::string& name : names) {
     const std::size_t far = distance(typed, name);
-    if (far > least || (far == least && !found.empty())) continue;
-    least = far;
+    if (far >= limit) continue;
+    limit = far;
     found = name;
   }
   return found;
+}
+
+std::string no_such_option(std::string_view name, const CLI::App& where) {
+  const std::vector<std::string> options = options_of(where);
+  for (const Renamed& each : kRenamed) {
+    if (name != each.before) continue;
+    if (std::find(options.begin(), options.end(), each.now) == options.end()) continue;
+    return fmt::format("the option {} is now called {}{}", each.before, each.now, each.unit);
+  }
+  return fmt::format("there is no option {}{}", name, did_you_mean(name, options));
 }
 
 std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& where,
@@ -112,8 +138,15 @@ std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& where,
   if (kind == CLI::ExitCodes::RequiredError && !unknown.empty())
     return unexpected(unknown.front(), where);
   if (kind == CLI::ExitCodes::ExtrasError) {
-    // The text ends with the words that are left, the first one last.
-    return unexpected(text.substr(text.find_last_of(' ') + 1), where);
+    // The text ends with the words that are left, the first one last. A word may have blanks.
+    return unexpected(unknown.empty() ? text.substr(text.find_last_of(' ') + 1) : unknown.front(),
+                      where);
+  }
+  if (kind == CLI::ExitCodes::RequiredError) {
+    const std::string name = around(text, " is required").first;
+    if (const CLI::Option* const option = where.get_option_no_throw(name)) {
+      return fmt::format("name a {}: {}", name, option->get_description());
+    }
   }
   if (kind == CLI::ExitCodes::ConversionError) {
     const std::string option = around(around(text, ": ").second, " = ").first;

@@ -20,8 +20,11 @@ namespace infold::cli {
 std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& where,
                           std::span<const std::string> unknown);
 
-// The name that was most likely meant: it differs from what was typed by a letter or two. Empty if
-// no name is close.
+// The name that was most likely meant: it differs from what was typed by one or two letters, and at
+// most by a third of them. Empty if no name is close.
 std::string_view closest(std::string_view typed, std::span<const std::string> names);
+
+// The sentence about an option that the command does not have, with its new name or a close one.
+std::string no_such_option(std::string_view name, const CLI::App& where);
 
 }  // namespace infold::cli

@@ -12,7 +12,7 @@ namespace infold::cli {
 namespace {
 
 std::string reason_of(int error) {
-  return std::error_code(error == 0 ? ENOENT : error, std::generic_category()).message();
+  return std::error_code(error == 0 ? EIO : error, std::generic_category()).message();
 }
 
 // Opening a pipe that has no writer would block, and a signal could not end the wait. A pipe that
@@ -29,10 +29,10 @@ bool may_block(const std::string& path) {
 
 tl::expected<std::string, std::string> read_file(const std::string& path, std::size_t bytes_max) {
   if (may_block(path)) return tl::unexpected(std::string("it is no regular file"));
-  std::ifstream file(path, std::ios::binary);
   std::string text(bytes_max + 1, '\0');
-  // A folder can be opened, but reading its first byte fails.
   errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  // A folder can be opened, but reading its first byte fails.
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad() || (!file && !file.eof())) {
     return tl::unexpected("cannot read the file: " + reason_of(errno));

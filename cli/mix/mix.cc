@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/line/progress.h"
@@ -52,6 +54,13 @@ class Mix final : public Command {
     options.path("--perfetto", perfetto_,
                  "Timeline of the first rank of each job to write, for ui.perfetto.dev; needs one "
                  "--scheduler");
+    for (const char* const name : kOfSomeRuns) given_[name] = options.is_given(name);
+    for (const char* const of_drawn : {"--draw", "--gap", "--ranks-max", "--iterations-max"}) {
+      options.exclude("--jobs", of_drawn);
+    }
+    for (const char* const of_run : {"--scheduler", "--perfetto"}) {
+      options.exclude("--print-jobs", of_run);
+    }
     options.examples(
         "  infold mix                                  60 drawn jobs, under each scheduler\n"
         "  infold mix --draw 20 --print-jobs           the list of 20 drawn jobs, to edit\n"
@@ -66,19 +75,27 @@ class Mix final : public Command {
     const desk::InterruptGuard guard;
     complete();
     std::vector<mix::JobSpec> jobs;
+    if (const std::string ignored = find_ignored(); !ignored.empty()) {
+      output.log("infold mix: {}\n", ignored);
+      return ExitCode::kBadUsage;
+    }
     if (!read(output, jobs)) return ExitCode::kBadUsage;
     if (print_jobs_) {
       print_jobs(output, jobs);
       return ExitCode::kDone;
+    }
+    if (const auto problem = find_problem_of_timeline()) {
+      output.log("infold mix: {}\n", *problem);
+      return ExitCode::kBadUsage;
     }
     const std::string reason = mix::reason_against(mix_, jobs);
     if (!reason.empty()) {
       output.log("infold mix: {}\n", reason);
       return ExitCode::kBadUsage;
     }
-    if (const auto problem = find_problem_of_timeline()) {
+    if (const auto problem = perfetto_.empty() ? std::nullopt : find_unwritable(perfetto_)) {
       output.log("infold mix: {}\n", *problem);
-      return ExitCode::kBadUsage;
+      return ExitCode::kFailed;
     }
     return run_schedulers(output, jobs);
   }
@@ -91,7 +108,23 @@ class Mix final : public Command {
     if (std::filesystem::equivalent(perfetto_, file_, is_absent)) {
       return file_ + " would be overwritten; choose another name";
     }
-    return find_unwritable(perfetto_);
+    return std::nullopt;
+  }
+
+  // Returns an error if an option has no effect beside the others, else an empty text.
+  std::string find_ignored() const {
+    for (const char* const name : {"--rack-link", "--placement"}) {
+      if (mix_.hosts.racks > 1 || !given_.at(name)()) continue;
+      return fmt::format("{} needs several racks; add --racks 2 or more, or leave it out", name);
+    }
+    for (const char* const name : {"--piece", "--credit"}) {
+      if (scheduler_ != scheduler_name(mix::SchedulerKind::none) || !given_.at(name)()) continue;
+      return fmt::format("{}: --scheduler none calls whole layers; choose another scheduler", name);
+    }
+    if (scheduler_ == scheduler_name(mix::SchedulerKind::slots) && given_.at("--shares")()) {
+      return "--shares: with --scheduler slots, jobs take turns at all slots; leave it out";
+    }
+    return "";
   }
 
   void declare_jobs(Options& options) {
@@ -219,11 +252,15 @@ class Mix final : public Command {
 
   static ExitCode interrupted(Output& output, ProgressLine& progress) {
     progress.end();
-    output.log("infold mix: stopped by {}\n", desk::InterruptGuard::signal_name());
+    output.log("infold mix: stopped on request\n");
     return ExitCode::kFailed;
   }
 
+  static constexpr const char* kOfSomeRuns[] = {"--rack-link", "--placement", "--piece", "--credit",
+                                                "--shares"};
+
   mix::MixOptions mix_;
+  std::map<std::string, std::function<bool()>, std::less<>> given_;  // whether it was typed
   mix::DrawOptions draw_;
   std::string scheduler_{kAll};
   std::string file_;

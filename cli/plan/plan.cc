@@ -118,6 +118,10 @@ class Plan final : public Command {
       output.log("infold plan: {}\n", problem);
       return ExitCode::kBadUsage;
     }
+    if (const auto problem = processors_.find_unwritable_file()) {
+      output.log("infold plan: {}\n", *problem);
+      return ExitCode::kFailed;
+    }
     const auto format = encoding::choose_format({.type = named(kTypes, data_type_name, dtype_),
                                                  .wire = named(kWires, wire_format_name, wire_),
                                                  .world = workers_});
@@ -160,7 +164,7 @@ class Plan final : public Command {
 
  private:
   static ExitCode refuse(Output& output, const std::string& reason) {
-    output.log("infold plan: --processors {}\n", reason);
+    output.log("infold plan: {}\n", reason);
     return ExitCode::kBadUsage;
   }
 

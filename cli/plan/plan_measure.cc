@@ -263,10 +263,11 @@ std::vector<PlacementMeasured> measure_placements(
   lab.up(lab_links(question));
   std::vector<PlacementMeasured> all;
   for (const predict::Placement& placement : placements) {
+    if (desk::InterruptGuard::interrupted()) break;
     const PlacementPlan plan = plan_measurement(question, names, placement, machine);
     PlacementMeasured& one = all.emplace_back();
     one.not_measured = plan.not_measured;
-    if (!plan.not_measured.empty() || desk::InterruptGuard::interrupted()) continue;
+    if (!plan.not_measured.empty()) continue;
     measure::SumJob job;
     job.world = question.worker_rates.size();
     job.bytes = question.tensor_bytes;

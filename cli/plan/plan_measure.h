@@ -60,8 +60,8 @@ unsigned measured_iterations(double predicted_s);
 
 // Measures all placements that can be measured, in their order; the others get a reason. `begin` is
 // called before each measurement. A measurement that fails gets its error, and the next one begins.
-// After an interrupt (Ctrl-C) no further one begins. Throws std::runtime_error if the lab cannot be
-// built.
+// After an interrupt (Ctrl-C) the list ends early, and the caller says that it was stopped. Throws
+// std::runtime_error if the lab cannot be built.
 std::vector<PlacementMeasured> measure_placements(
     const predict::Question& question, const FormatNames& names,
     const std::vector<predict::Placement>& placements, const measure::Places& places,

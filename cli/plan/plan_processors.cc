@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <stdexcept>
 #include <string_view>
 
 #include "cli/line/whole_file.h"
@@ -23,11 +24,13 @@ using Costs = tl::expected<predict::Processors, std::string>;
 Costs read(const std::string& path) {
   const auto text = read_file(path, kFileBytesMax);
   if (!text) {
-    return tl::unexpected(
-        fmt::format("must be table, any, measure or a file; '{}': {}", path, text.error()));
+    return tl::unexpected(fmt::format(
+        "--processors must be table, any, measure or a file; '{}': {}", path, text.error()));
   }
   auto processors = predict::read_processors(*text);
-  if (!processors) return tl::unexpected(fmt::format("{}: {}", path, processors.error()));
+  if (!processors) {
+    return tl::unexpected(fmt::format("--processors {}: {}", path, processors.error()));
+  }
   return *processors;
 }
 
@@ -85,21 +88,21 @@ std::string ProcessorsOption::problem() const {
   return "--save-processors saves what --processors measure finds; give both";
 }
 
+std::optional<std::string> ProcessorsOption::find_unwritable_file() const {
+  const auto problem = saved_as_.empty() ? std::nullopt : find_unwritable(saved_as_);
+  return problem ? std::optional("--save-processors " + *problem) : std::nullopt;
+}
+
 tl::expected<predict::Processors, std::string> ProcessorsOption::costs(Output& output,
                                                                        bool for_lab) const {
   if (source_ == kAny) return predict::Processors{};
   if (source_ == kMeasure || (source_.empty() && for_lab)) {
-    const auto failed = [](const std::string& problem) {
-      return tl::unexpected("--save-processors " + problem);
-    };
-    const bool saves = !saved_as_.empty();
-    if (const auto problem = saves ? find_unwritable(saved_as_) : std::nullopt) {
-      return failed(*problem);
-    }
     const predict::Processors processors = measure(output);
-    if (!saves) return processors;
+    if (saved_as_.empty()) return processors;
     const std::string text = predict::write_processors(processors, origin());
-    if (const auto problem = write_file(saved_as_, text)) return failed(*problem);
+    if (const auto problem = write_file(saved_as_, text)) {
+      throw std::runtime_error("--save-processors " + *problem);
+    }
     return processors;
   }
   if (source_.empty() || source_ == kTable) return predict::measured_processors();

@@ -9,8 +9,8 @@
 
 namespace infold::cli {
 
-// In builds without libbpf or the compiler for packet programs, this plane reports that when it
-// runs.
+// In a build that lacks what a plane needs (libbpf and the compiler for packet programs, or gRPC),
+// the plane says so when it runs.
 std::unique_ptr<Plane> make_xdp_plane();
 std::unique_ptr<Plane> make_p4_plane();
 

@@ -119,11 +119,10 @@ class Switch final : public Command {
     if (!server) {
       const std::string_view where = server.error().where;
       const bool is_join = where == "join" && !join_.empty();
-      output.log("infold switch: {} {}: {}\n", where,
-                 where == "parent" ? parent_
-                 : is_join         ? join_
-                                   : listen_,
-                 server.error().detail);
+      const auto [option, address] = where == "parent" ? std::pair("--parent", parent_)
+                                     : is_join         ? std::pair("--join", join_)
+                                                       : std::pair("--listen", listen_);
+      output.log("infold switch: {} {}: {}\n", option, address, server.error().detail);
       return ExitCode::kFailed;
     }
     // Slots must not wait for a disk, which may happen if the process may not lock its memory.
@@ -131,11 +130,16 @@ class Switch final : public Command {
     const auto page = serve_metrics(output, metrics_at_, [&] { return (*server)->metrics(); });
     if (!page) return ExitCode::kFailed;
     announce(output, **server, pinned, metrics_place(page->get()));
-    log_start(listen_, (*server)->join_address().text(), "user");
+    log_start(listen_text(**server), (*server)->join_address().text(), "user");
     while (!guard.wait_for(kLogTick)) log_quiet_moment();
     log_stop((*server)->metrics().jobs.size());
     report_end(output, (*server)->metrics());
     return ExitCode::kDone;
+  }
+
+  // Returns --listen with the port that the system has chosen if it was left open.
+  std::string listen_text(const switches::SwitchServer& server) const {
+    return listen_at_.port() == 0 ? server.sites().front().address : listen_;
   }
 
   PlaneOptions plane_options() const {
@@ -200,9 +204,10 @@ class Switch final : public Command {
   void announce(Output& output, const switches::SwitchServer& server, bool pinned,
                 const std::string& metrics) const {
     const std::string join_address = server.join_address().text();
+    const std::string listen = listen_text(server);
     const switches::SwitchServer::SlotMemory memory = server.memory_max(mtu_ - kHeaderBytes);
-    output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen_,
-                threads_, threads_ == 1 ? "" : "s", join_address,
+    output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen, threads_,
+                threads_ == 1 ? "" : "s", join_address,
                 parent_.empty() ? "" : "; sums go up to " + parent_);
     output.text(
         "slots: {} for each thread, {:.0f} MB at most, and {:.0f} MB more if sums of floats need "
@@ -218,7 +223,7 @@ class Switch final : public Command {
                    {"join_connections_max", joining.connections},
                    {"join_threads_max", joining.threads},
                    {"join_memory_bytes_max", joining.memory_bytes},
-                   {"listen", listen_},
+                   {"listen", listen},
                    {"join", join_address},
                    {"parent", parent_},
                    {"threads", threads_},

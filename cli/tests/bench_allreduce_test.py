@@ -55,7 +55,7 @@ RATES = {
     "1T": 1e12,
     "1000000": 1e6,
 }
-NO_RATES = ("", "10GB", "10Gi", "-1G", "1e9", "inf", "10 G")
+NO_RATES = ("", "10GB", "10Gi", "-1G", "1e9", "inf", "10 G", "10GBps")
 
 
 def ranks(infold, *words, world=2):

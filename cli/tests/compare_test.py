@@ -10,6 +10,7 @@ The lab needs root. Without root or a lab, the test ends with status 77 and the 
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,6 +148,46 @@ def measures_on_one_host(infold, out):
         check(measured["contributions_on_network"] == 0, sample)
 
 
+def measures_as_another_user(infold, out):
+    """The lock of root's measurement does not keep other users from measuring later."""
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    pathlib.Path(out).chmod(0o755)
+    tree = pathlib.Path(out) / "tree"
+    (tree / "tools" / "lab").mkdir(parents=True)
+    (tree / "tools" / "lab" / "lab.py").touch()
+    (tree / "theirs").mkdir()
+    (tree / "theirs").chmod(0o777)
+    shutil.copy(infold, tree / "infold")
+    result = subprocess.run(
+        [
+            *nobody,
+            tree / "infold",
+            "bench",
+            "compare",
+            "--one-host",
+            "--ranks",
+            "2",
+            "--bytes",
+            "4",
+            "--infold",
+            "bfp32",
+            "--rivals",
+            "none",
+            "--rounds",
+            "1",
+            "--iterations",
+            "2",
+            "--out",
+            tree / "theirs",
+        ],
+        check=False,
+        text=True,
+        capture_output=True,
+        timeout=SECONDS,
+    )
+    check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
+
+
 def stops(infold, out):
     process = subprocess.Popen(
         [infold, *COMPARE, "2000", "--out", out],
@@ -191,6 +232,7 @@ def main():
         if os.geteuid() != 0:
             print("needs root to make network namespaces")
             sys.exit(SKIPPED)
+        measures_as_another_user(infold, out)
         measures(infold, out)
         stops(infold, out)
 

@@ -27,7 +27,9 @@ class Help:
         self.options = [
             (name, kind)
             for names, kind in re.findall(
-                r"^  (?:-\w,)?(--[a-z][a-z0-9_,-]*)(?: (?!Excludes:)(\S+))?", text, re.MULTILINE
+                r"^  (?:-\w,)?(--[a-z][a-z0-9_,-]*)(?: (?!Excludes:|Needs:)(\S+))?",
+                text,
+                re.MULTILINE,
             )
             for name in names.split(",")
         ]

@@ -22,7 +22,13 @@ def refuses_places_that_no_job_has(infold, folder):
         "ranks 4 to 7 share a host, and are in two racks; choose so many hosts",
     )
     refused(infold, folder, (*emulate, "--rack-link", "1G"), 2, "--rack-link needs racks")
-    refused(infold, folder, (*emulate, "--lag-at", "0=5"), 2, "--lag-at 0: emulated are ranks 1")
+    refused(
+        infold,
+        folder,
+        (*emulate, "--lag-at", "0=5"),
+        2,
+        "--lag-at 0: rank 0 is not emulated; choose one from 1 to 11",
+    )
     refused(
         infold,
         folder,

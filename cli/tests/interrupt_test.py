@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Ctrl-C on running commands: each must end soon and not report success. Sends SIGTERM to
-running switches: each must end in order. Sends both signals to ranks that wait for others with a
-deadline of an hour: each must leave at once and say why.
+"""Presses Ctrl-C on running commands: each must end soon, say that it was stopped and not report
+success. Sends SIGTERM to running switches: each must end in order. Sends both signals to ranks that
+wait for others with a deadline of an hour: each must leave at once and say why.
 
 Usage: interrupt_test.py INFOLD
 """
@@ -38,13 +38,15 @@ def interrupt(binary, words, directory):
         if not process.stdout.read(1):
             return "ended without output"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=SECONDS)
+        said, _ = process.communicate(timeout=SECONDS)
         status = process.returncode
     except subprocess.TimeoutExpired:
         return f"still ran {SECONDS} s later"
     finally:
         process.kill()
-    return "" if status in (1, -signal.SIGINT) else f"ended with status {status}"
+    if status not in (1, -signal.SIGINT):
+        return f"ended with status {status}"
+    return "" if b"stopped" in said else f"did not say that it was stopped: {said}"
 
 
 class Load:

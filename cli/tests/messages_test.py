@@ -18,18 +18,22 @@ from mistakes import BARE, SECONDS, check, refused, run, run_each
 
 def names_flags_that_are_missing(infold, folder):
     bench = ("bench", "allreduce")
-    refused(infold, folder, bench, 1, "no rank: set --rank or INFOLD_RANK")
-    refused(infold, folder, (*bench, "--rank", "0"), 1, "no world: set --ranks or INFOLD_WORLD")
+    refused(infold, folder, bench, 2, ": no rank: set --rank or INFOLD_RANK")
+    refused(infold, folder, (*bench, "--rank", "0"), 2, "no number of ranks: set --ranks or")
+    fifth = (*bench, "--rank", "4", "--ranks", "4", "--switch", "127.0.0.1:1")
+    refused(infold, folder, fifth, 2, "ranks are numbered 0 to 3")
     said, _ = refused(
         infold,
         folder,
         (*bench, "--rank", "0", "--ranks", "2"),
-        1,
+        2,
         "set --switch or INFOLD_SWITCHES",
         "--rendezvous or INFOLD_RENDEZVOUS",
     )
     check("JoinOptions" not in said, said)
-    refused(infold, folder, ("verify",), 1, "no rank: set --rank")
+    refused(infold, folder, ("verify",), 2, "no rank: set --rank")
+    alone = ("verify", "--rank", "0", "--ranks", "1", "--rendezvous", "127.0.0.1:1", "--flip")
+    refused(infold, folder, (*alone, "1000000000"), 2, "--flip 1000000000: there are ", " calls")
     refused(
         infold,
         folder,
@@ -42,8 +46,8 @@ def names_flags_that_are_missing(infold, folder):
         infold,
         folder,
         (*bench, "--rank", "0", "--ranks", "2", "--place", "workers", "--switch", "127.0.0.1:9"),
-        1,
-        "sites is workers, so no switch is asked",
+        2,
+        "--place is workers, so the ranks do not use the switches",
         "set --place or INFOLD_SITES to mixed",
     )
 
@@ -79,6 +83,7 @@ def names_what_can_be_reproduced(infold, folder):
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     figures = [line for line in lines if "figure" in line]
     check(len(figures) > 40 and all("theirs" in figure for figure in figures), done.stdout)
+    check({figure["unit"] for figure in figures} == {"tensor times", "%"}, done.stdout)
     check(lines[-1]["good"] and lines[-1]["command"] == "infold reproduce byteps", done.stdout)
     refused(
         infold,
@@ -113,7 +118,7 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
     )
     path = pathlib.Path(folder) / "jobs.csv"
     for text, said in (
-        (b"", "jobs.csv: no job"),
+        (b"", "jobs.csv: the file has no job; write a line for each, such as: 0, VGG-16, 4, 1"),
         (
             b"0, VGG-16, 4, 1\n0, VGG-99, 4, 1\n",
             "jobs.csv, line 2: unknown model 'VGG-99': must be one of Inception",
@@ -136,12 +141,12 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
     )
     refused(infold, folder, ("mix", "--perfetto", "mix.json"), 2, "name its --scheduler")
     one = ("mix", "--draw", "1", "--scheduler", "none", "--perfetto")
-    refused(infold, folder, (*one, "absent/mix.json"), 2, "absent/mix.json: No such file")
+    refused(infold, folder, (*one, "absent/mix.json"), 1, "absent/mix.json: No such file")
     path.write_bytes(b"0, VGG-16, 4, 1\n")
     refused(
         infold,
         folder,
-        (*one, f"./{path.name}", "--jobs", path.name),
+        ("mix", "--scheduler", "none", "--perfetto", f"./{path.name}", "--jobs", path.name),
         2,
         "jobs.csv would be overwritten",
     )
@@ -149,9 +154,12 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
 
 def names_what_is_wrong_with_a_trace(infold, folder):
     trace = ("trace", "check")
-    refused(infold, folder, trace, 2, "file is required")
-    refused(infold, folder, (*trace, "absent.et"), 1, "absent.et: No such file")
-    refused(infold, folder, (*trace, "."), 1, ". is a folder; name the files in it")
+    refused(infold, folder, trace, 2, "name a file: Chakra traces, such as trace.0.et")
+    refused(infold, folder, ("whatif",), 2, "name a file: Chakra traces of all ranks")
+    for command in (trace, ("trace", "show"), ("trace", "replay"), ("whatif",)):
+        refused(infold, folder, (*command, "absent.et"), 2, "absent.et: No such file")
+    refused(infold, folder, ("trace", "perfetto", "absent.et", "a.json"), 2, "absent.et: No such")
+    refused(infold, folder, (*trace, "."), 2, ". is a folder; name the files in it")
     corpus = pathlib.Path(__file__).resolve().parents[2] / "fuzz" / "corpus"
     seeds = corpus / "trace_trace_file_fuzz"
     for name, texts in (
@@ -164,10 +172,10 @@ def names_what_is_wrong_with_a_trace(infold, folder):
         refused(infold, folder, ("trace", "perfetto", str(seeds / name), "out.json"), 1, *texts)
     good = str(seeds / "one_step")
     refused(infold, folder, (*trace, good, good), 1, "are both of rank 0")
-    refused(infold, folder, ("trace", "perfetto", good), 2, "names one file")
+    refused(infold, folder, ("trace", "perfetto", good), 2, "and then the file to write")
     refused(infold, folder, ("trace", "perfetto", good, "b.0.et"), 2, "a file such as run.json")
     replay = ("trace", "replay", good, "--switch", "127.0.0.1:1", "--ranks", "2")
-    refused(infold, folder, replay, 1, "no rank: set --rank")
+    refused(infold, folder, replay, 2, "no rank: set --rank")
     refused(infold, folder, (*replay, "--rank", "1"), 1, "of rank 0, and --rank is 1")
     refused(
         infold,
@@ -219,18 +227,22 @@ def knows_a_url(infold, folder):
         "--switch",
         "http://10.0.0.1:7700",
     )
-    refused(infold, folder, words, 1, "is a URL; write HOST:PORT")
+    refused(infold, folder, words, 2, "--switch: 'http://10.0.0.1:7700' is a URL; write HOST:PORT")
 
 
 def says_why_an_address_cannot_be_had(infold, folder):
     """infold reports this in one line, without lines from a library before it."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        for words in (
-            ("switch", "--listen", "127.0.0.1:0", "--join", place),
-            ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--rendezvous", place),
+        for words, option in (
+            (("switch", "--listen", "127.0.0.1:0", "--join", place), "--join "),
+            (("switch", "--listen", place), "--listen "),
+            (
+                ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--rendezvous", place),
+                "--rendezvous: rank 0 cannot listen at ",
+            ),
         ):
-            said, _ = refused(infold, folder, words, 1, f"{place}: the address is in use")
+            said, _ = refused(infold, folder, words, 1, f"{option}{place}: the address is in use")
             check(len(said.splitlines()) == 1, f"{words}: {said}")
     emulate = ("emulate", "--ranks", "4", "--place", "workers", "--listen")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
@@ -241,7 +253,7 @@ def says_why_an_address_cannot_be_had(infold, folder):
             folder,
             (*emulate, f"127.0.0.1:{port - 2}"),
             1,
-            f"bind 127.0.0.1:{port}: the address is in use; 4 ports from {port - 2} on",
+            f"--listen 127.0.0.1:{port}: the address is in use; 4 ports from {port - 2} on",
         )
     refused(
         infold,
@@ -250,6 +262,18 @@ def says_why_an_address_cannot_be_had(infold, folder):
         1,
         "127.0.0.1:65533: 4 ports are needed from this one on, and the last port is 65535; "
         "choose 65532 or a lower one",
+    )
+    bench = ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--switch", "127.0.0.1:1")
+    refused(
+        infold,
+        folder,
+        (*bench, "--address", "192.0.2.1"),
+        1,
+        "cannot send from 192.0.2.1: this host has no such address; choose an address of this "
+        "host with --address",
+    )
+    refused(
+        infold, folder, (*bench, "--address", "10.0.0.1:1"), 1, "--address: '10.0.0.1:1' is not"
     )
     low = "127.0.0.1:1"
     if int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) < 2:
@@ -272,7 +296,12 @@ def says_why_an_address_cannot_be_had(infold, folder):
 
 def takes_sizes_as_people_type_them(infold, folder):
     words = ("bench", "allreduce", "--bytes")
-    refused(infold, folder, (*words, "1M,4KiB"), 1, "no rank")
+    refused(infold, folder, (*words, "1M,4KiB"), 2, "no rank")
+    refused(infold, folder, (*words, "4,,8"), 2, "with commas between, not '4,,8'")
+    refused(infold, folder, (*words, "5"), 2, "--bytes 5: an element of f32 has 4 bytes; choose a")
+    refused(infold, folder, (*words, "4", "--dtype", "f64"), 2, "an element of f64 has 8 bytes")
+    compare = ("bench", "compare", "--one-host", "--bytes", "6")
+    refused(infold, folder, compare, 2, "--bytes 6: an element of f32 has 4 bytes")
     refused(infold, folder, (*words, "1M,large"), 2, "--bytes must be sizes from 4B to")
 
 
@@ -299,7 +328,7 @@ def names_the_line_of_a_settings_file(infold, folder):
     for text, said in (
         ("listen = ':7700'\nslots = 'many'\n", "switch.toml:2: --slots must be"),
         ("\n\nslots = [1]\n", "switch.toml:3: 'slots' is neither"),
-        ("slot = 1\n", "switch.toml:1: there is no option --slot"),
+        ("slot = 1\n", "switch.toml:1: there is no option --slot; did you mean --slots?"),
         ("\npin = 'perhaps'\n", "switch.toml:2: "),
         ("slots = 1.5\n", "switch.toml:1: --slots must be a whole number"),
         ("mtu = true\n", "switch.toml:1: --mtu must be a whole number"),

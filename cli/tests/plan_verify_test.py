@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures processors, then runs `infold plan --verify` on small sums. At last it presses Ctrl-C
-and checks that nothing of the lab is left.
+"""Measures processors, then runs `infold plan --verify` on small sums. Presses Ctrl-C during each
+of the two, and checks that the plan says so and that nothing of the lab is left.
 
 Usage: plan_verify_test.py INFOLD
 A lab needs root. Without one, the test ends with status 77 and the reason.
@@ -108,6 +108,25 @@ def measures(infold):
     check(not namespaces(), f"left behind: {namespaces()}")
 
 
+def stops_measuring_processors(infold):
+    """Needs no root. No prediction is printed from half of the costs."""
+    process = subprocess.Popen(
+        [infold, "plan", "--processors", "measure"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        first = process.stderr.readline()
+        check("measuring processors" in first, f"unexpected progress: {first}")
+        process.send_signal(signal.SIGINT)
+        out, text = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    check(process.returncode == 1, f"status {process.returncode} after Ctrl-C")
+    check("stopped on request" in text and not out, out + text)
+
+
 def stops(infold):
     process = subprocess.Popen(
         [infold, *SLOW, "--bytes", "20MB"],
@@ -131,6 +150,7 @@ def stops(infold):
 def main():
     infold = str(pathlib.Path(sys.argv[1]).resolve())
     measures_processors(infold)
+    stops_measuring_processors(infold)
     if os.geteuid() != 0:
         result = subprocess.run([infold, *PLAN], check=False, text=True, capture_output=True)
         check(result.returncode == 1 and "needs root" in result.stderr, result.stderr)

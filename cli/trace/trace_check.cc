@@ -39,7 +39,7 @@ class TraceCheck final : public Command {
     }
     if (fault) {
       output.log("infold trace check: {}\n", *fault);
-      return ExitCode::kFailed;
+      return status_of_bad(files_);
     }
     for (const trace::NamedTrace& each : *traces) {
       output.text("{}: {} nodes, no fault\n", each.file, each.trace.nodes.size());

@@ -32,7 +32,9 @@ class TracePerfetto final : public Command {
 
   ExitCode run(Output& output) override {
     if (files_.size() < 2) {
-      return fail(output, "names one file; name traces, and then the file to write",
+      return fail(output,
+                  fmt::format("{}: name traces first, and then the file to write, such as run.json",
+                              files_.front()),
                   ExitCode::kBadUsage);
     }
     const std::string& to = files_.back();
@@ -40,8 +42,9 @@ class TracePerfetto final : public Command {
       return fail(output, "would write its JSON to " + to + "; name a file such as run.json last",
                   ExitCode::kBadUsage);
     }
-    const auto traces = read_traces(std::span(files_).first(files_.size() - 1));
-    if (!traces) return fail(output, traces.error());
+    const auto names = std::span<const std::string>(files_).first(files_.size() - 1);
+    const auto traces = read_traces(names);
+    if (!traces) return fail(output, traces.error(), status_of_bad(names));
     const std::string text = trace::perfetto_of(*traces);
     if (const auto problem = write_file(to, text)) return fail(output, *problem);
     output.text("{}: {}, {} bytes; open it at https://ui.perfetto.dev\n", to,

@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "api/environment.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
 #include "cli/line/quantity.h"
+#include "cli/trace/read_traces.h"
 #include "study/desk/interrupt.h"
 #include "study/measure/cost/spread.h"
 #include "trace/call_shape.h"
@@ -48,10 +48,9 @@ class TraceReplay final : public Command {
     const desk::InterruptGuard guard;
     const desk::InterruptStop stop(guard);
     const auto trace = trace::read(file_);
-    if (!trace) return fail(output, trace.error());
-    auto options = api::complete_from_environment(join_.join_options());
-    // JoinFlags phrases this error in terms of the command line.
-    if (!options) return fail(output, join_.join(stop.token(), wire_of(wire_)).error().message);
+    if (!trace) return fail(output, trace.error(), status_of_bad({&file_, 1}));
+    auto options = join_.complete();
+    if (!options) return fail(output, options.error().message, ExitCode::kBadUsage);
     if (const auto problem = find_problem(*trace, *options)) {
       return fail(output, file_ + ": " + *problem);
     }
@@ -67,9 +66,10 @@ class TraceReplay final : public Command {
   }
 
  private:
-  static ExitCode fail(Output& output, const std::string& reason) {
+  static ExitCode fail(Output& output, const std::string& reason,
+                       ExitCode code = ExitCode::kFailed) {
     output.log("infold trace replay: {}\n", reason);
-    return ExitCode::kFailed;
+    return code;
   }
 
   static std::optional<std::string> find_problem(const trace::Trace& trace,

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/line/quantity.h"
+#include "cli/trace/read_traces.h"
 #include "trace/trace_check.h"
 #include "trace/trace_file.h"
 #include "trace/views/summary.h"
@@ -41,7 +42,7 @@ class TraceShow final : public Command {
     const auto trace = trace::read_any(file_);
     if (!trace) {
       output.log("infold trace show: {}\n", trace.error());
-      return ExitCode::kFailed;
+      return status_of_bad({&file_, 1});
     }
     if (const auto fault = trace::find_fault(*trace)) {
       output.log("infold trace show: {} cannot be replayed: {}\n", file_, *fault);

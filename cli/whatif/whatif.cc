@@ -61,12 +61,15 @@ class WhatIf final : public Command {
 
   ExitCode run(Output& output) override {
     const desk::InterruptGuard guard;
+    if (const auto misfit = chosen_.find_misfit()) {
+      return fail(output, *misfit, ExitCode::kBadUsage);
+    }
     if (const auto clash = find_clash()) return fail(output, *clash, ExitCode::kBadUsage);
     for (const std::string& file : outputs()) {
       if (const auto problem = find_unwritable(file)) return fail(output, *problem);
     }
     auto traces = read_traces(files_);
-    if (!traces) return fail(output, traces.error());
+    if (!traces) return fail(output, traces.error(), status_of_bad(files_));
     if (std::none_of(traces->begin(), traces->end(), has_call)) {
       return fail(output, files_.front() +
                               " has no call between ranks, so there is nothing to "
@@ -83,7 +86,7 @@ class WhatIf final : public Command {
     std::optional<double> interference;
     if (!apart_.empty()) {
       const auto fitted = fit(*run);
-      if (!fitted) return fail(output, fitted.error());
+      if (!fitted) return fail(output, fitted.error(), status_of_bad({&apart_, 1}));
       interference = options_.interference = *fitted;
     }
     options_.stop = [] { return desk::InterruptGuard::interrupted(); };

@@ -92,6 +92,8 @@ void WhatIfOptions::declare(Options& options) {
       "NAME=V1,V2,...");
   options.whole<std::uint64_t>("--seed", setting_.seed, {1, ~std::uint64_t{0} >> 1},
                                "Seed of the losses");
+  has_slots_ = options.is_given("--slots");
+  has_seed_ = options.is_given("--seed");
 }
 
 bool WhatIfOptions::add_place(const std::string& typed) {
@@ -152,33 +154,72 @@ std::string WhatIfOptions::set(Setting& setting, const std::string& name,
 
 std::string WhatIfOptions::swept() const { return sweep_.substr(0, sweep_.find('=')); }
 
-tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
-    std::uint64_t recorded_ranks) const {
+std::vector<std::string> WhatIfOptions::swept_values() const {
+  if (sweep_.empty()) return {};
+  return split(std::string_view(sweep_).substr(swept().size() + 1));
+}
+
+bool WhatIfOptions::has_place(Place place) const {
+  return std::any_of(places_.begin(), places_.end(),
+                     [place](const auto& each) { return each.setting.place == place; });
+}
+
+std::optional<std::string> WhatIfOptions::find_misfit() const {
   const std::string name = swept();
   constexpr std::string_view kNames[] = {"",     "link",  "rack-link", "rtt-us",
                                          "loss", "slots", "ranks"};
   const bool is_name = std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
   if (!is_name || (!sweep_.empty() && (name.empty() || name.size() == sweep_.size()))) {
-    return tl::unexpected(fmt::format(
+    return fmt::format(
         "--sweep {}: must be link, rack-link, rtt-us, loss, slots or ranks, and values, "
         "such as link=100M,1G,10G",
-        sweep_));
+        sweep_);
   }
+  if ((name == "link" && rate_ > 0) || (name == "loss" && setting_.loss > 0) ||
+      (name == "rack-link" && rack_rate_) || (name == "ranks" && ranks_)) {
+    return fmt::format("--sweep {0} replaces --{0}; give only one of them", name);
+  }
+  for (const std::string& value : swept_values()) {
+    Setting ignored;
+    if (const std::string allowed = set(ignored, name, value); !allowed.empty()) {
+      return fmt::format("--sweep {}={}: must be {}", name, value, allowed);
+    }
+  }
+  const bool has_loss = setting_.loss > 0 || name == "loss";
+  const bool has_slots = has_slots_() || name == "slots";
+  if (model_ == "formula" && (has_loss || has_slots)) {
+    return "--model formula knows neither losses nor slots; leave it at packets";
+  }
+  if (model_ == "formula" && (has_place(Place::racks) || has_place(Place::hosts))) {
+    return "--model formula knows neither racks nor hosts; leave it at packets";
+  }
+  if ((rack_rate_ || name == "rack-link") && !has_place(Place::racks)) {
+    return "--rack-link needs racks; add --place racks:N";
+  }
+  const bool has_packets =
+      model_ == "packets" &&
+      (places_.empty() || std::any_of(places_.begin(), places_.end(), [](const auto& each) {
+         return each.setting.place != Place::nowhere && each.setting.place != Place::ring;
+       }));
+  if ((has_loss || has_slots) && !has_packets) {
+    return fmt::format("--{}: no place has packets of infold; add --place switch or workers",
+                       has_loss ? "loss" : "slots");
+  }
+  const bool has_chance = has_packets && (has_loss || places_.empty() || has_place(Place::workers));
+  if (has_seed_() && !has_chance) {
+    return "--seed: nothing is random here; add --loss, or --place workers with --model packets";
+  }
+  return std::nullopt;
+}
+
+tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
+    std::uint64_t recorded_ranks) const {
+  const std::string name = swept();
   const bool is_known = recorded_ranks >= kRanks.low && recorded_ranks <= kRanks.high;
   if (!is_known && !ranks_ && name != "ranks") {
     return tl::unexpected(
         fmt::format("the run has {} ranks, and a prediction from {} to {}; name them with --ranks",
                     recorded_ranks, kRanks.low, kRanks.high));
-  }
-  if (model_ == "formula" && (setting_.loss > 0 || name == "loss" || name == "slots")) {
-    return tl::unexpected(
-        std::string("--model formula knows neither losses nor slots; leave it at packets"));
-  }
-  const bool has_racks = std::any_of(places_.begin(), places_.end(), [](const auto& each) {
-    return each.setting.place == Place::racks;
-  });
-  if ((rack_rate_ || name == "rack-link") && !has_racks) {
-    return tl::unexpected(std::string("--rack-link needs racks; add --place racks:N"));
   }
   Setting setting = setting_;
   setting.ranks = ranks_.value_or(is_known ? static_cast<std::uint16_t>(recorded_ranks) : 2);
@@ -189,10 +230,8 @@ tl::expected<std::vector<PlaceQuestions>, std::string> WhatIfOptions::questions(
   setting.model = model_ == "formula" ? whatif::Model::formula : whatif::Model::packets;
   if (sweep_.empty()) return std::vector<PlaceQuestions>{{"", places_for(setting)}};
   std::vector<PlaceQuestions> questions;
-  for (const std::string& value : split(std::string_view(sweep_).substr(name.size() + 1))) {
-    if (const std::string allowed = set(setting, name, value); !allowed.empty()) {
-      return tl::unexpected(fmt::format("--sweep {}={}: must be {}", name, value, allowed));
-    }
+  for (const std::string& value : swept_values()) {
+    set(setting, name, value);  // find_misfit() has tried each value
     questions.push_back({value, places_for(setting)});
   }
   return questions;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +30,10 @@ struct PlaceQuestions {
 class WhatIfOptions {
  public:
   void declare(Options& options);
+  // Returns what is wrong with the options, whatever run was recorded.
+  std::optional<std::string> find_misfit() const;
   // Returns a single element unless an option is swept. An error is a sentence about the options.
+  // Requires: options without a misfit.
   tl::expected<std::vector<PlaceQuestions>, std::string> questions(
       std::uint64_t recorded_ranks) const;
   // Returns the swept option, such as "link", or an empty text if nothing is swept.
@@ -37,6 +41,8 @@ class WhatIfOptions {
 
  private:
   bool add_place(const std::string& typed);
+  bool has_place(whatif::Place place) const;
+  std::vector<std::string> swept_values() const;
   // Sets one of the numbers that a sweep may change. If the text is not such a number, returns what
   // is allowed.
   static std::string set(whatif::Setting& setting, const std::string& name,
@@ -52,6 +58,8 @@ class WhatIfOptions {
   std::string wire_ = "automatic";
   std::vector<NamedSetting> places_;
   std::string sweep_;
+  std::function<bool()> has_slots_;  // whether the option was typed
+  std::function<bool()> has_seed_;
 };
 
 }  // namespace infold::cli

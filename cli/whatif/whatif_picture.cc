@@ -29,7 +29,11 @@ constexpr double kPlotLeft = 88;
 constexpr double kPlotRight = 650;
 constexpr double kPlotTop = 78;
 constexpr double kPlotBottom = 440;
-constexpr const char* kFooter = "predicted from a recorded run (infold whatif)";
+
+std::string footer_of(std::span<const Answer> answers) {
+  const std::string note = star_note(answers);
+  return "predicted from a recorded run (infold whatif)" + (note.empty() ? "" : "; " + note);
+}
 
 const char* style_of(Doing doing) {
   switch (doing) {
@@ -129,9 +133,10 @@ Curves curves_of(const std::string& swept, std::span<const Answer> answers) {
     const double x = number_of(swept, each.value);
     if (is_rate(swept) && x == 0) continue;  // a rate without a limit has no place on the axis
     const double step_ms = each.prediction.split.step_us / 1000;
+    const std::string name = marked_name(each.place);
     auto curve = std::find_if(by_place.begin(), by_place.end(),
-                              [&](const auto& known) { return known.first == each.place.name; });
-    if (curve == by_place.end()) curve = by_place.insert(by_place.end(), {each.place.name, {}});
+                              [&](const auto& known) { return known.first == name; });
+    if (curve == by_place.end()) curve = by_place.insert(by_place.end(), {name, {}});
     curve->second.emplace_back(x, step_ms);
     curves.least = std::min(curves.least, std::max(step_ms, 1e-3));
     curves.most = std::max(curves.most, step_ms);
@@ -163,7 +168,7 @@ std::string draw_steps(std::span<const Answer> answers) {
     if (ranks.empty()) continue;
     most = std::max(most, length_ms(ranks));
     height += kRow * static_cast<double>(ranks.size()) + kGap;
-    panels.emplace_back(each.place.name, std::move(ranks));
+    panels.emplace_back(marked_name(each.place), std::move(ranks));
   }
   const whatif::Setting& setting = answers.front().place.setting;
   const std::string subtitle =
@@ -174,7 +179,7 @@ std::string draw_steps(std::span<const Answer> answers) {
   picture.description = "Time lines of a training step for each place of sums";
   picture.title = "A training step, by the place of its sums";
   picture.subtitle = subtitle;
-  picture.footer = kFooter;
+  picture.footer = footer_of(answers);
   picture.left = 24;
   std::string svg = desk::begin_picture(picture);
   const desk::Scale x = desk::linear_scale(most, kLeft, kRight);
@@ -212,7 +217,7 @@ std::string draw_sweep(const std::string& swept, std::span<const Answer> answers
   picture.title = fmt::format("Time of a training step against {}", axis_of(swept));
   picture.description = picture.title;
   picture.subtitle = unswept_text(swept, answers.front().place.setting);
-  picture.footer = kFooter;
+  picture.footer = footer_of(answers);
   std::string svg = desk::begin_picture(picture) +
                     desk::draw_y_axis(panel, desk::ticks_of(panel.y), "milliseconds") +
                     desk::draw_x_axis(panel, ticks, axis_of(swept));

@@ -43,6 +43,17 @@ std::string racks_text(const whatif::Setting& setting) {
 
 }  // namespace
 
+std::string marked_name(const NamedSetting& place) {
+  return place.name + (whatif::is_unchecked(place.setting) ? " *" : "");
+}
+
+std::string star_note(std::span<const Answer> answers) {
+  const bool has_star = std::any_of(answers.begin(), answers.end(), [](const Answer& each) {
+    return whatif::is_unchecked(each.place.setting);
+  });
+  return has_star ? "* not compared with measured steps" : "";
+}
+
 Recorded recorded_of(const whatif::RecordedRun& run) {
   const auto steps = whatif::steps_of(run.traces());
   return {run.ranks(), run.traces().size(), steps.front().size(), whatif::split_of(steps)};
@@ -96,7 +107,8 @@ void print_object(Output& output, const Answer& answer) {
                  {"step_us_most", spread.most_us},
                  {"compute_us", split.compute_us},
                  {"exposed_us", split.exposed_us},
-                 {"waiting_us", split.waiting_us}});
+                 {"waiting_us", split.waiting_us},
+                 {"unchecked", whatif::is_unchecked(setting)}});
 }
 
 void print_places(Output& output, const Recorded& run, std::span<const Answer> answers) {
@@ -106,8 +118,9 @@ void print_places(Output& output, const Recorded& run, std::span<const Answer> a
               "exposed", "waiting", has_spread ? "   step ms, 3 seeds" : "");
   print_row(output, "(recorded)", run.split, {});
   for (const Answer& each : answers) {
-    print_row(output, each.place.name, each.prediction.split, each.spread);
+    print_row(output, marked_name(each.place), each.prediction.split, each.spread);
   }
+  if (const std::string note = star_note(answers); !note.empty()) output.text("  {}\n", note);
   output.text("\n");
   for (const std::string& sentence : advice(answers)) output.text("{}\n", sentence);
 }
@@ -116,9 +129,10 @@ void print_sweep(Output& output, const std::string& swept, std::span<const Answe
   std::vector<std::string> places;
   std::map<std::size_t, std::map<std::string, double>> rows;
   for (const Answer& each : answers) {
-    rows[each.question][each.place.name] = each.prediction.split.step_us;
-    const bool is_known = std::find(places.begin(), places.end(), each.place.name) != places.end();
-    if (!is_known) places.push_back(each.place.name);
+    const std::string name = marked_name(each.place);
+    rows[each.question][name] = each.prediction.split.step_us;
+    const bool is_known = std::find(places.begin(), places.end(), name) != places.end();
+    if (!is_known) places.push_back(name);
   }
   output.text("\nstep in ms, with sums at\n  {:<10}", swept);
   for (const std::string& place : places) output.text(" {:>10}", place);
@@ -132,6 +146,7 @@ void print_sweep(Output& output, const std::string& swept, std::span<const Answe
     }
   }
   output.text("\n");
+  if (const std::string note = star_note(answers); !note.empty()) output.text("  {}\n", note);
 }
 
 std::vector<std::string> advice(std::span<const Answer> answers) {

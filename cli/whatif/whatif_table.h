@@ -27,6 +27,11 @@ struct Answer {
   std::optional<Spread> spread = {};  // set if the seed matters
 };
 
+// The place's name, marked with a star if nobody has compared such predictions with measured steps.
+std::string marked_name(const NamedSetting& place);
+// Returns the star's meaning, or an empty text if no place has a star.
+std::string star_note(std::span<const Answer> answers);
+
 // The facts that the traces themselves record.
 struct Recorded {
   std::uint64_t ranks = 0;

@@ -126,6 +126,25 @@ TEST_F(WhatIfCommand, ComparesPlacesAndSaysWhetherASwitchHelps) {
   EXPECT_NEAR(places[3]["step_us"], 1000 + 8900, 200);
 }
 
+TEST_F(WhatIfCommand, MarksPredictionsThatWereNotComparedWithMeasuredSteps) {
+  const std::string note = "* not compared with measured steps";
+  const Outcome places = whatif({"--link", "100M", "--svg", file("steps.svg")});
+  EXPECT_THAT(places.out, AllOf(HasSubstr("\n  ring * "), HasSubstr("\n  workers * "),
+                                HasSubstr("\n  switch  "), HasSubstr("\n  nowhere  "),
+                                HasSubstr("\n  " + note + "\n")));
+  EXPECT_THAT(content(file("steps.svg")), AllOf(HasSubstr(">workers *<"), HasSubstr(note)));
+  const Outcome sweep = whatif({"--sweep", "link=10M,100M", "--place", "switch", "--place",
+                                "workers", "--svg", file("rate.svg")});
+  EXPECT_THAT(sweep.out, AllOf(HasSubstr(" switch  workers *\n"), HasSubstr("\n  " + note + "\n")));
+  EXPECT_THAT(content(file("rate.svg")), AllOf(HasSubstr(">workers *<"), HasSubstr(note)));
+  EXPECT_THAT(whatif({"--link", "100M", "--place", "switch"}).out, Not(HasSubstr("*")));
+  EXPECT_THAT(whatif({"--link", "100M", "--place", "switch", "--model", "formula"}).out,
+              AllOf(HasSubstr("\n  switch * "), HasSubstr(note)));
+  for (const json& each : whatif({"--link", "100M", "--json"}).predictions()) {
+    EXPECT_EQ(each["unchecked"], each["place"] == "ring" || each["place"] == "workers");
+  }
+}
+
 TEST_F(WhatIfCommand, SaysThatASwitchDoesNotHelp) {
   EXPECT_THAT(whatif({"--link", "100G", "--rtt-us", "10"}).out,
               AllOf(HasSubstr("does not change the time of a step"),
@@ -236,6 +255,12 @@ TEST_F(WhatIfCommand, RefusesWhatItCannotPredict) {
   EXPECT_THAT(whatif({"--sweep", "ranks=2,x"}).log, HasSubstr("ranks=x: must be 2 to 1024"));
   EXPECT_THAT(whatif({"--sweep", "loss=0.5"}).log, HasSubstr("loss=0.5: must be 0 to 0.3"));
   EXPECT_THAT(whatif({"--sweep", "link"}).log, HasSubstr("--sweep link: must be link"));
+  EXPECT_THAT(whatif({"--sweep", "loss=0,0.1", "--loss", "0.1"}).log,
+              HasSubstr("--sweep loss replaces --loss"));
+  const Outcome formula = whatif({"--model", "formula", "--place", "hosts:2"});
+  EXPECT_EQ(formula.code, ExitCode::kBadUsage);
+  EXPECT_EQ(formula.out, "");
+  EXPECT_THAT(formula.log, HasSubstr("--model formula knows neither racks nor hosts"));
   const Outcome racks = whatif({"--place", "racks:2"});
   EXPECT_EQ(racks.code, ExitCode::kFailed);
   EXPECT_THAT(racks.log, HasSubstr("2 racks cannot hold"));

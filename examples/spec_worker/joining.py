@@ -5,9 +5,10 @@ A message is a dictionary with field names as keys. As in proto3, fields that ar
 sent, and missing fields are decoded as 0 or empty.
 """
 
-import http2
+import time
 
-PATH = "/infold.v1.Control/Join"
+import frames
+
 PROTOCOL_VERSION = 1
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
@@ -19,6 +20,9 @@ SITE_RECORD = {
     "takes_sparse": (4, int),
     "verifies_checksums": (5, int),
     "pending_forms": (6, int),
+    "native_types": (7, int),
+    "formats_big_endian": (8, int),
+    "reductions_lacking": (9, int),
 }
 RACK_SWITCH = {
     "identity": (1, str),
@@ -45,6 +49,8 @@ HELLO = {
     "rack": (15, RACK_SWITCH),
     "site_record": (16, SITE_RECORD),
     "source": (17, str),
+    "wants_native": (18, int),
+    "takes_brief": (19, int),
 }
 REFUSED = {"reason": (1, int), "message": (2, str), "rank": (3, int)}
 READY = {
@@ -55,8 +61,29 @@ READY = {
     "calls_beyond": (5, "fixed64"),
     "obstacle": (6, REFUSED),
 }
-LEAVE = {"abort": (1, bytes)}
-REQUEST = {"hello": (1, HELLO), "ready": (2, READY), "leave": (3, LEAVE), "lost": (4, {})}
+LEAVE = {"abort": (1, bytes), "why": (2, REFUSED)}
+TRANSFER = {
+    "collective": (1, int),
+    "reduction": (2, int),
+    "format": (3, int),
+    "type": (4, int),
+    "elements": (5, int),
+    "root": (6, int),
+    "encoding": (7, int),
+    "priority": (8, int),
+    "after": (9, int),
+    "sized_later": (10, int),
+    "has_codes": (11, int),
+}
+TRANSFER_SIZE = {"transfer": (1, int), "elements": (2, int)}
+REQUEST = {
+    "hello": (1, HELLO),
+    "ready": (2, READY),
+    "leave": (3, LEAVE),
+    "lost": (4, {}),
+    "transfer": (5, TRANSFER),
+    "transfer_size": (6, TRANSFER_SIZE),
+}
 
 GROUP = {"first": (1, int), "count": (2, int), "meeting": (3, str)}
 RACK = {"first": (1, int), "count": (2, int)}
@@ -74,6 +101,9 @@ JOINED = {
     "parent": (10, str),
     "formats": (11, int),
     "rank_sources": (12, [str]),
+    "native_types": (13, int),
+    "wants_transfers": (14, int),
+    "brief_results": (15, int),
 }
 GO = {"groups": (1, [GROUP])}
 ENDED = {"reason": (1, int), "rank": (2, int), "address": (3, str), "abort": (4, bytes)}
@@ -164,87 +194,88 @@ def decode(layout, data):
     return message
 
 
-def site_order(job, epoch, weights):
-    """J-022, for the sites of one switch."""
-    order, mask = 0, (1 << 64) - 1
-    for weight in weights:
-        h = order + 0x9E3779B97F4A7C15 + (job << 48 | weight << 32 | epoch) & mask
-        h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & mask
-        h = (h ^ h >> 27) * 0x94D049BB133111EB & mask
-        order = h ^ h >> 31
-    return order
-
-
-def members(ranges, rank):
-    """Returns the group or rack that has this rank as a range, or None."""
-    return next(
-        (
-            range(each["first"], each["first"] + each["count"])
-            for each in ranges
-            if each["first"] <= rank < each["first"] + each["count"]
-        ),
-        None,
-    )
-
-
-def worker_number(rank, groups, racks, at_rank):
-    """J-011: the number of the site's parties that come before this rank's party."""
-    own_rack = None if at_rank else members(racks, rank)
-    parties = set()
-    for other in range(own_rack.start if own_rack else 0, rank):
-        together = members(groups, other)
-        if together is None and not own_rack and not at_rank:
-            together = members(racks, other)
-        parties.add(together.start if together else other)
-    return len(parties)
-
-
 class JobEnded(Exception):
     """The job cannot begin, or is over. The message has the reason."""
 
 
+INVALID = 1
+REFUSALS = {  # J-042
+    INVALID: ("INVALID", "do not repeat the request"),
+    2: ("JOB_IN_USE", "choose another name, or try later"),
+    3: ("MISMATCH", "do not repeat the request"),
+    4: ("FULL", "try later"),
+    5: ("TOO_LATE", "try again once all ranks can come"),
+    6: ("STOPPING", "try another switch, or try later"),
+}
+ENDS = {1: "RANK_LOST", 2: "STOPPING", 3: "SWITCH_LOST", 4: "ABORTED"}  # J-041
+
+
+def printable(text):
+    """Returns another program's text without what could act on a terminal or split a line."""
+    return "".join(each if each.isprintable() else "?" for each in text[:2048])
+
+
+def told_refusal(refused):
+    name, advice = REFUSALS.get(refused["reason"], (f"reason {refused['reason']}", "see why"))
+    return f"the switch refuses this rank: {printable(refused['message'])} ({name}: {advice})"
+
+
+def told_end(ended):
+    name = ENDS.get(ended["reason"], f"reason {ended['reason']}")
+    who = {1: f", rank {ended['rank']}", 3: f", {printable(ended['address'])}"}
+    return f"the job is over: {name}{who.get(ended['reason'], '')}"
+
+
 class Member:
-    """This rank's stream to a switch, which stays open while the rank belongs to the job."""
+    """This rank's connection to a switch, which stays open while the rank belongs to the job. Its
+    owner calls keep() or hear() at least every few seconds (J-006)."""
 
     def __init__(self, address, timeout_s, source=None):
-        self.call = http2.Call(address, PATH, timeout_s, source)
+        self.connection = frames.Connection(address, timeout_s, source)
 
     def send(self, **step):
-        self.call.send(encode(REQUEST, step))
+        self.connection.send(encode(REQUEST, step))
+
+    def keep(self):
+        self.connection.keep()
 
     def hear(self, timeout_s):
-        """Returns (step, message) of the next reply, or None if none arrives in time."""
+        """Returns (step, message) of the next reply, or None if none arrives in time. Raises
+        JobEnded after a refusal, the job's end, or the switch's."""
         try:
-            content = self.call.receive(timeout_s)
-        except http2.Closed as reason:
+            content = self.connection.receive(timeout_s)
+            if content is None:
+                return None
+            heard = [each for each in decode(REPLY, content).items() if each[1] is not None]
+        except frames.Closed as reason:
             raise JobEnded(f"the switch is lost: {reason}") from None
-        if content is None:
-            return None
-        for step, message in decode(REPLY, content).items():
-            if step == "refused" and message:
-                raise JobEnded(f"refused: {message['message']}")
-            if step == "ended" and message:
-                raise JobEnded(
-                    f"the job is over: reason {message['reason']}, "
-                    f"rank {message['rank']} {message['address']}".rstrip()
-                )
-            if message is not None:
-                return step, message
+        except ValueError as reason:
+            raise JobEnded(f"the switch sent bytes that are not a JoinReply: {reason}") from None
+        for step, message in heard:
+            if step == "refused":
+                raise JobEnded(told_refusal(message))
+            if step == "ended":
+                raise JobEnded(told_end(message))
+            return step, message
         raise JobEnded("the switch sent no message that this worker knows")
 
     def expect(self, wanted, timeout_s):
         heard = self.hear(timeout_s)
-        if heard is None or heard[0] != wanted:
-            raise JobEnded(f"no {wanted} within {timeout_s} s, but {heard}")
+        if heard is None:
+            raise JobEnded(f"the switch has not said {wanted} within {timeout_s:.1f} s")
+        if heard[0] != wanted:
+            raise JobEnded(f"the switch said {heard[0]} where {wanted} comes next")
         return heard[1]
 
-    def leave(self, timeout_s=1.0):
-        """Leaves in order, so that the other ranks do not consider this rank lost."""
+    def leave(self, timeout_s=2.5, **fields):
+        """Leaves in order (J-040), so that the other ranks do not consider this rank lost. The
+        switch ends the connection once no rank needs this one's host any more."""
+        self.send(leave=fields)
+        self.connection.end()
+        until = time.monotonic() + timeout_s
         try:
-            self.send(leave={})
-            self.call.end()
-            while self.call.receive(timeout_s) is not None:
+            while self.connection.receive(max(0, until - time.monotonic())) is not None:
                 pass
-        except (http2.Closed, OSError):
+        except frames.Closed:
             pass
-        self.call.close()
+        self.connection.close()

@@ -13,11 +13,14 @@ import time
 import blocks
 import joining
 import packet
+import terms
 from worker import JobAborted, Terms, Worker
 
 DATAGRAM_BYTES_MAX = 1472  # UDP over IPv4 at MTU 1500
 SMALL_SLOTS, BULK_SLOTS = 64, 448
-PROBE, PROBES, PROBE_WAIT_S = b"\xf0", 40, 0.025  # R-017; lost probes are sent again
+PROBE, ECHO, PROBES, PROBE_WAIT_S = b"\xf0", b"\xf2", 40, 0.025  # R-017; lost probes are sent again
+# The switch says why a job does not start, when the patience of a rank is over.
+SWITCH_SLACK_S = 1.0
 FAREWELLS = 20  # how often a rank says that it leaves if no site confirms it
 
 
@@ -33,15 +36,17 @@ def weights_of(joined):
 def readiness(joined):
     """This rank does not share memory, verifies nothing, and orders the sites as others do
     (J-021)."""
-    order = joining.site_order(joined["job"], joined["epoch"], weights_of(joined))
+    order = terms.site_order(joined["job"], joined["epoch"], weights_of(joined))
     return {"site_order": order, "verifies": 0}
 
 
 class Rank:
-    """One rank of a job: joins it, sums, and leaves."""
+    """One rank of a job: joins it, sums, and leaves. A program that does neither for some seconds
+    calls `member.keep()` meanwhile, else the switch counts the rank as lost (J-006)."""
 
     def __init__(self, switch, job, rank, world, timeout_s=10.0):
         self.timeout_s = timeout_s
+        self.has_left = False
         self.host, port = host_and_port(switch)
         self.member = joining.Member((self.host, port), timeout_s)
         self.member.send(
@@ -56,13 +61,18 @@ class Rank:
                 "patience_ms": int(1000 * timeout_s),
             }
         )
-        joined = self.member.expect("joined", timeout_s)
+        until = time.monotonic() + timeout_s + SWITCH_SLACK_S
+        joined = self.member.expect("joined", until - time.monotonic())
+        if problem := terms.misfit(joined, rank, world):
+            self._give_up(problem)
         self.sockets = [self._connect(site["address"]) for site in joined["sites"]]
         for site in self.sockets:
             self._probe(site, joined["datagram_bytes_max"])
         self.member.send(ready=readiness(joined))
-        go = self.member.expect("go", timeout_s)
-        self.worker = Worker(self._terms(joined, go["groups"], rank, world))
+        groups = self.member.expect("go", until - time.monotonic())["groups"]
+        if not terms.rise(groups, world) or terms.members(groups, rank):
+            self._give_up("the groups of Go make no sense: this rank shares no memory")
+        self.worker = Worker(self._terms(joined, groups, rank, world))
 
     def _terms(self, joined, groups, rank, world):
         return Terms(
@@ -71,7 +81,7 @@ class Rank:
             world=world,
             rank=rank,
             workers=[
-                joining.worker_number(rank, groups, joined["racks"], site["at_rank"])
+                terms.worker_number(rank, groups, joined["racks"], site["at_rank"])
                 for site in joined["sites"]
             ],
             small_slots=joined["small_slots"],
@@ -83,15 +93,29 @@ class Rank:
             formats=joined["formats"],
         )
 
+    def _give_up(self, problem):
+        """Leaves, and says why, so that the other ranks hear it (J-002)."""
+        self.member.leave(why={"reason": joining.INVALID, "message": problem})
+        raise joining.JobEnded(problem)
+
     def _probe(self, site, longest):
-        """Ends joining unless packets of both sizes come back (J-020)."""
+        """Gives up unless packets of both sizes come back (J-020)."""
         for size in (packet.HEADER.size, longest):
-            for _ in range(PROBES):
-                site.send(PROBE + bytes(size - 1))
-                if select.select([site], [], [], PROBE_WAIT_S)[0]:
-                    break
-            else:
-                raise joining.JobEnded(f"packets of {size} bytes do not come back")
+            if not any(self._comes_back(site, size) for _ in range(PROBES)):
+                self._give_up(f"packets of {size} bytes do not come back from a site")
+
+    def _comes_back(self, site, size):
+        """Sends a probe, and returns whether an echo of this length arrives in time."""
+        until = time.monotonic() + PROBE_WAIT_S
+        try:
+            site.send(PROBE + bytes(size - 1))
+            while select.select([site], [], [], max(0, until - time.monotonic()))[0]:
+                echo = site.recv(1 << 16)
+                if echo.startswith(ECHO) and len(echo) == size:
+                    return True
+        except ConnectionRefusedError:
+            time.sleep(PROBE_WAIT_S)  # nobody listens there yet
+        return False
 
     def _connect(self, address):
         host, port = host_and_port(address)
@@ -99,6 +123,8 @@ class Rank:
             host or self.host, port, type=socket.SOCK_DGRAM
         )[0]
         site = socket.socket(family, socket.SOCK_DGRAM)
+        if family == self.member.connection.socket.family:
+            site.bind((self.member.connection.socket.getsockname()[0], 0))  # J-005
         site.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         site.connect(where)
         site.setblocking(False)
@@ -115,20 +141,21 @@ class Rank:
             if self.worker.ended:
                 raise JobAborted(*self.worker.ended)
             if time.monotonic() >= until:
-                self._say_goodbye(packet.DEADLINE_PASSED)
+                self.leave(packet.DEADLINE_PASSED)
                 raise TimeoutError("the sum is not complete")
         return tensor.result
 
     def step(self, until):
-        """Sends what is due, then waits for packets, the join server or the next repeat."""
+        """Sends what is due, waits for packets, the switch or the next repeat, and keeps the
+        connection to the switch alive. Raises JobEnded if the switch ends the job."""
         self._send(self.worker.advance(time.monotonic()))
-        wait_s = max(0, min(self.worker.next_due(), until) - time.monotonic())
-        ready, _, _ = select.select([*self.sockets, self.member.call], [], [], wait_s)
+        until = min(self.worker.next_due(), self.member.connection.next_at(), until)
+        wait_s = max(0, until - time.monotonic())
+        ready, _, _ = select.select([*self.sockets, self.member.connection], [], [], wait_s)
         for site, site_socket in enumerate(self.sockets):
             if site_socket in ready:
                 self._receive(site, site_socket)
-        if self.member.call in ready:
-            self.member.hear(0)
+        self.member.hear(0)
 
     def _send(self, packets):
         for site, datagram in packets:
@@ -157,9 +184,15 @@ class Rank:
             if self.worker.ended:
                 return
 
-    def leave(self):
-        self._say_goodbye(packet.LEFT)
-        self.member.leave()
+    def leave(self, reason=packet.LEFT):
+        """Leaves once (J-040). With another reason, this rank's calls have failed."""
+        if self.has_left:
+            return
+        self.has_left = True
+        self._say_goodbye(reason)
+        own = self.worker.terms.rank
+        failed = {} if reason == packet.LEFT else {"abort": packet.abort_body(reason, own, own)}
+        self.member.leave(**failed)
         for site in self.sockets:
             site.close()
 
@@ -189,16 +222,24 @@ def main():
 
 def make_calls(options):
     rank = Rank(options.switch, options.job, options.rank, options.ranks)
+    try:
+        for elements in map(int, options.elements.split(",")):
+            print(sums_of(rank, elements, options))
+    finally:
+        rank.leave()
+
+
+def sums_of(rank, elements, options):
+    """Makes the calls of one size, and returns what to print of them."""
     wire_format = options.format if options.dtype == "f32" else options.dtype
-    for elements in map(int, options.elements.split(",")):
-        values = bench_values(elements, options.rank, options.dtype)
-        calls = options.iterations + min(max(options.iterations // 10, 1), 10)
-        for _ in range(calls):
-            total = rank.all_reduce(values, options.dtype, wire_format)
-        ranks = [bench_values(elements, other, options.dtype) for other in range(options.ranks)]
-        is_right = total == [sum(each) for each in zip(*ranks, strict=True)]
-        print(f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}")
-    rank.leave()
+    values = bench_values(elements, options.rank, options.dtype)
+    calls = options.iterations + min(max(options.iterations // 10, 1), 10)
+    for _ in range(calls):
+        total = rank.all_reduce(values, options.dtype, wire_format)
+    rank.member.keep()
+    ranks = [bench_values(elements, other, options.dtype) for other in range(options.ranks)]
+    is_right = total == [sum(each) for each in zip(*ranks, strict=True)]
+    return f"{4 * elements} bytes: {calls} sums, {'ok' if is_right else 'rounded'}"
 
 
 if __name__ == "__main__":

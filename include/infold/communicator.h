@@ -11,6 +11,9 @@
 // with `aborted`; to go on, make new communicators. Any thread may call any method. Threads that
 // share a communicator must make their calls in the same order on every rank. Only one thread may
 // move or destroy a communicator.
+//
+// A communicator belongs to the process that made it. In a child that was forked from that process,
+// every call and every handle fails with invalid_argument, and destroying them has no effect.
 #pragma once
 
 #include <memory>

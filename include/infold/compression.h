@@ -10,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,6 +61,12 @@ struct CompressionState {
   std::vector<Entry> entries;
 };
 
+// A parameter that a CompressionState is checked against.
+struct ParameterShape {
+  std::string name;
+  std::vector<std::size_t> sides;  // of its gradient; none: it has one element
+};
+
 // Bytes of a rank's codes since the Compression was made, without packet headers.
 struct CompressionStatistics {
   std::uint64_t calls = 0;         // of average()
@@ -102,8 +109,11 @@ class Compression {
   // setting that steering changes is shown with its initial value.
   std::string choice() const;
   CompressionState state() const;
-  // Replaces the whole memory. `rank` and `world` must be those of the next communicator.
-  Result<void> load(const CompressionState& state, int rank, int world);
+  // Replaces the whole memory. `rank` and `world` must be those of the next communicator. The state
+  // must be complete for `parameters`. For other parameters it is checked when average() first gets
+  // them. After an error nothing has changed, unless the state of steering is at fault.
+  Result<void> load(const CompressionState& state, int rank, int world,
+                    std::span<const ParameterShape> parameters = {});
   CompressionStatistics statistics() const;
   // Returns what steering has chosen for the next call of each list of parameters. The vector is
   // empty if nothing is steered.

@@ -49,6 +49,10 @@ struct Leg {
   // other elements are zeros.
   std::span<const std::uint32_t> indices = {};
   std::size_t elements = 0;
+  // For gather: the most bytes that any rank's code of this tensor can have, the same at all ranks.
+  // If a rank says that its code is longer, all ranks fail before they make room for it. 0 stands
+  // for 64 KiB and 16 bytes for each element.
+  std::size_t bytes_max = 0;
 };
 
 // The answer to a leg, from all ranks. Its memory is valid until write_mean() has returned.
@@ -117,7 +121,7 @@ class GatheredCompressor : public Compressor {
     elements_ = tensor.size();
     code_.clear();
     encode(tensor, turn, code_);
-    return {Travel::gather, code_};
+    return {.travel = Travel::gather, .sent = code_, .bytes_max = code_bytes_max()};
   }
   std::optional<Leg> next(const Answer& answer) final {
     sums_.assign(elements_, 0.0);
@@ -146,6 +150,8 @@ class GatheredCompressor : public Compressor {
   // Adds the values that a code of any rank stands for. Returns false if the bytes are not a code
   // of a tensor of this size; the sums mean nothing then.
   virtual bool add(std::span<const std::byte> code, std::span<double> sums) const = 0;
+  // See Leg::bytes_max.
+  virtual std::size_t code_bytes_max() const { return 0; }
 
   std::span<const double> sums() const { return sums_; }
   std::size_t world() const { return world_; }

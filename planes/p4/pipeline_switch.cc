@@ -32,7 +32,8 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   udp.bind = options.listen;
   udp.offload = false;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
-  if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
+  if (!socket)
+    return base::cannot("--listen " + options.listen.text() + ": " + socket.error().detail);
   PipelineSwitchOptions settled = options;
   settled.listen = socket->local_address();
   settled.slots = std::min(options.slots, kJobsMax * kSlotsOfJob);

@@ -29,7 +29,7 @@ base::Attempt<std::vector<Interface>> find_interfaces(const std::vector<std::str
   std::vector<Interface> found;
   for (const std::string& name : names) {
     base::Attempt<Interface> interface = find_interface(name);
-    if (!interface) return base::cannot(interface.error());
+    if (!interface) return base::cannot("--dev: " + interface.error());
     found.push_back(std::move(*interface));
   }
   return found;
@@ -82,7 +82,8 @@ base::Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(
   // If the socket received trains, the kernel would coalesce packets that carry notes.
   udp.offload = false;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
-  if (!socket) return base::cannot(options.listen.text() + ": " + socket.error().detail);
+  if (!socket)
+    return base::cannot("--listen " + options.listen.text() + ": " + socket.error().detail);
   KernelSwitchOptions settled = options;
   settled.listen = socket->local_address();
 

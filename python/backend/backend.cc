@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "io/host/entropy.h"
+#include "python/backend/forked.h"
 #include "python/backend/living.h"
 #include "python/backend/recipes.h"
 
@@ -85,6 +86,18 @@ Backend::Backend(c10::intrusive_ptr<::c10d::Store> store, int rank, int size,
 }
 
 Backend::~Backend() {
+  if (!process_.is_current()) {
+    // The members' own destructors then find another owner, and destroy nothing.
+    keep_for_ever(store_);
+    keep_for_ever(delegate_);
+    keep_for_ever(completions_);
+    keep_for_ever(job_);
+    keep_for_ever(watch_);
+    keep_for_ever(delegation_);
+    keep_for_ever(messages_);
+    keep_for_ever(std::move(delegated_));
+    return;
+  }
   Living::all().remove(this);
   released_ = release_interpreter();
   job_->close("the process group is gone");
@@ -205,6 +218,7 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
 }
 
 Backend::Works Backend::submit(Recipe recipe, std::chrono::milliseconds timeout) {
+  refuse_child(process_);
   const auto begin = std::chrono::steady_clock::now();
   recipe.timeout = timeout;
   Recorder& recorder = Recorder::of_process();
@@ -244,6 +258,7 @@ void Backend::setTimeout(std::chrono::milliseconds timeout) {
 c10::intrusive_ptr<::c10d::Backend> Backend::split(const c10::intrusive_ptr<::c10d::Store>& store,
                                                    const std::vector<int>& ranks,
                                                    const c10::intrusive_ptr<Options>& options) {
+  refuse_child(process_);
   const auto own = std::find(ranks.begin(), ranks.end(), rank_);
   if (own == ranks.end()) return {};
   const auto rank = static_cast<int>(own - ranks.begin());
@@ -256,23 +271,35 @@ c10::intrusive_ptr<::c10d::Backend> Backend::split(const c10::intrusive_ptr<::c1
                                       std::move(beginning.delegate));
 }
 
+std::optional<Statistics> Backend::statistics() const {
+  return process_.is_current() ? job_->statistics() : std::nullopt;
+}
+
+std::string Backend::interface() const {
+  return process_.is_current() ? job_->interface() : std::string();
+}
+
 ::c10d::ErrorType Backend::getError() {
-  return job_->has_failed() ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
+  const bool has_failed = !process_.is_current() || job_->has_failed();
+  return has_failed ? ::c10d::ErrorType::COMM_ERROR : ::c10d::ErrorType::SUCCESS;
 }
 
 void Backend::abort() {
+  if (!process_.is_current()) return;
   watch_->abort("it was aborted");
   delegation_->end();
 }
 
 // After drain(), all exchanges of fingerprints have ended, so end() does not wait for other ranks.
 void Backend::leave() {
+  if (!process_.is_current()) return;
   job_->drain();
   delegation_->end();
   completions_->drain();
 }
 
 void Backend::shutdown() {
+  if (!process_.is_current()) return;
   leave();
   for (const Works& work : take_delegated()) wait_for_end(*work);
   delegate_->shutdown();

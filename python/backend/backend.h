@@ -5,7 +5,8 @@
 // One backend serves cpu and cuda.
 //
 // All ranks of a group call its methods in the same order, from one thread or from several. The
-// work that a call returns ends even if nobody waits for it. group_job.h says when calls begin.
+// work that a call returns ends even if nobody waits for it. group_job.h says when calls begin. In
+// a forked child, calls throw, and ending the group has no effect (forked.h).
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "base/mutex.h"
+#include "io/host/own_process.h"
 #include "python/backend/completions.h"
 #include "python/backend/compressed/compressor.h"
 #include "python/backend/delegate/call_fingerprint.h"
@@ -78,8 +80,8 @@ class Backend final : public ::c10d::Backend {
                            std::chrono::milliseconds timeout,
                            std::chrono::microseconds hidden = {});
   // Empty before the first collective, and after the end.
-  std::optional<Statistics> statistics() const { return job_->statistics(); }
-  std::string interface() const { return job_->interface(); }
+  std::optional<Statistics> statistics() const;
+  std::string interface() const;
   const c10::intrusive_ptr<::c10d::Backend>& delegate() const { return delegate_; }
   // Waits for the calls that have begun, then leaves the job. After that, no other rank waits for
   // this one.
@@ -177,7 +179,8 @@ class Backend final : public ::c10d::Backend {
   void add_scatter(Recipe& recipe, const at::Tensor& output, const at::Tensor& input,
                    const Summing& summing, std::chrono::milliseconds timeout) const;
 
-  Released released_;  // used in destruction; the first member, so that it outlives the delegate
+  const io::OwnProcess process_;
+  Released released_;  // used in destruction; declared early, so that it outlives the delegate
   const c10::intrusive_ptr<::c10d::Store> store_;
   BackendOptions options_;
   const c10::intrusive_ptr<Options> shown_options_;

@@ -7,6 +7,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
+#include "python/backend/forked.h"
 #include "python/backend/lists/list_checks.h"
 #include "python/backend/recipes.h"
 
@@ -371,6 +372,7 @@ Backend::Works Backend::scatter_each(Tensors& outputs, Tensors& inputs,
 }
 
 Backend::Works Backend::barrier(const ::c10d::BarrierOptions& options) {
+  refuse_child(process_);
   Recipe recipe = {OpType::BARRIER, "infold:barrier"};
   recipe.predecessors = job_->unfinished();
   {

@@ -113,7 +113,10 @@ void GroupJob::begin_works() {
     if (!reason) continue;
     // The other ranks wait for this rank's tensor. Leaving the job tells them that it will not
     // come.
-    if (!closed_) closed_ = closed_because(*reason);
+    if (!closed_) {
+      closed_ = closed_because(*reason);
+      has_failed_ = true;
+    }
     communicator_.reset();
   }
   std::deque<c10::intrusive_ptr<Work>> lost;
@@ -221,6 +224,7 @@ void GroupJob::ask(std::chrono::nanoseconds deadline) {
 bool GroupJob::has_joined() { return communicator() != nullptr; }
 
 bool GroupJob::has_failed() {
+  if (why_over()) return true;
   const base::MutexLock lock(mutex_);
   return has_failed_;
 }

@@ -51,6 +51,7 @@ class GroupJob {
   // These ask the communicator, if there is one.
   std::optional<Statistics> statistics();
   std::string interface();
+  // Whether the job or the group is over, except after an orderly shutdown.
   bool has_failed();
   // Whether the job is over because a rank or an aggregator was lost.
   bool has_lost();

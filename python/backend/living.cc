@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/backend/living.h"
 
+#include <pthread.h>
+
 #include "python/backend/backend.h"
 
 namespace infold::pytorch {
+
+// A fork takes the lock, so that no other thread holds it when the child begins.
+Living::Living() {
+  // clang cannot follow a lock that one function takes and another one releases.
+  const auto before = []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.lock(); };
+  const auto in_parent = []() NO_THREAD_SAFETY_ANALYSIS { all().mutex_.unlock(); };
+  // Both processes release it.
+  const auto in_child = []() NO_THREAD_SAFETY_ANALYSIS {
+    all().backends_.clear();
+    all().mutex_.unlock();
+  };
+  pthread_atfork(before, in_parent, in_child);
+}
 
 Living& Living::all() {
   static Living living;

@@ -3,7 +3,7 @@
 // All backends that have not ended. They leave their jobs when the interpreter ends, because a
 // process that ends without leaving looks to the other ranks like one that died.
 //
-// Any thread may call any method.
+// Any thread may call any method. A forked child begins without its parent's backends.
 #pragma once
 
 #include <set>
@@ -23,6 +23,8 @@ class Living {
   void close();
 
  private:
+  Living();
+
   base::Mutex mutex_;
   std::set<Backend*> backends_ GUARDED_BY(mutex_);
 };

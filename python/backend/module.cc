@@ -145,6 +145,8 @@ PYBIND11_MODULE(_c, module) {
           py::arg("compressor"), py::arg("names"), py::arg("gradients"),
           py::arg("timeout") = kNoTimeout, py::arg("hidden") = std::chrono::microseconds(0))
       .def("statistics", &statistics_of)
+      // Torch itself binds this only for its own backends.
+      .def("get_error", &Backend::getError, py::call_guard<py::gil_scoped_release>())
       // Torch calls this at ranks outside a new group, which do not take part in a split.
       .def("perform_nocolor_split", [](Backend&, const py::object&) {})
       .def_property_readonly("delegate", &Backend::delegate);

@@ -8,6 +8,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/util/Exception.h>
 
+#include "python/backend/forked.h"
 #include "python/backend/group_job.h"
 
 namespace infold::pytorch {
@@ -197,6 +198,7 @@ Recipe Work::end_with(const std::exception_ptr& reason) {
 }
 
 bool Work::isCompleted() {
+  if (!process_.is_current()) return true;
   for (const c10::intrusive_ptr<Work>& each : recipe_.predecessors) {
     if (!each->isCompleted()) return false;
   }
@@ -212,6 +214,7 @@ bool Work::isCompleted() {
 }
 
 bool Work::isSuccess() const {
+  if (!process_.is_current()) return false;
   const std::lock_guard lock(mutex_);
   return completed_ && !exception_;
 }
@@ -239,6 +242,7 @@ void Work::wait_to_begin(std::chrono::milliseconds timeout, Time end) {
 }
 
 bool Work::wait(std::chrono::milliseconds timeout) {
+  refuse_child(process_);
   const auto begin = std::chrono::steady_clock::now();
   if (timeout.count() > 0) {
     const auto end = std::chrono::steady_clock::now() + timeout;
@@ -291,6 +295,7 @@ void Work::wait_on_host() {
 }
 
 void Work::abort() {
+  if (!process_.is_current()) return;
   if (const std::shared_ptr<GroupJob> job = job_.lock()) {
     job->close("a collective was aborted");
   }
@@ -312,6 +317,7 @@ c10::IValue Work::value() const {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture() {
+  refuse_child(process_);
   c10::intrusive_ptr<c10::ivalue::Future> future;
   bool is_new = false;
   {

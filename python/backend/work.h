@@ -22,6 +22,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "base/mutex.h"
+#include "io/host/own_process.h"
 #include "python/backend/completions.h"
 #include "python/backend/recording/recorder.h"
 #include "python/backend/staging.h"
@@ -122,6 +123,7 @@ class Work final : public ::c10d::Work {
   c10::IValue value() const;
   void resolve();
 
+  const io::OwnProcess process_;
   Recipe recipe_;
   const Time called_ = std::chrono::steady_clock::now();
   const std::uint64_t sequence_;

@@ -86,7 +86,9 @@ class Compressor:
         entries: list[tuple[str, str, torch.Tensor]],
         own_rank: int,
         own_world: int,
-    ) -> None: ...
+        parameters: list[tuple[str, list[int]]] = ...,
+    ) -> None:
+        """`parameters` has names and sides. The state must be complete for these."""
     def statistics(self) -> dict[str, int]: ...
     def steered_calls(self) -> list[dict[str, str | int | bool | float]]: ...
 

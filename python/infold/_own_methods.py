@@ -174,6 +174,15 @@ def _attributes_of(state):
     return torch.load(io.BytesIO(data[8 : 8 + count]), weights_only=True)
 
 
+def is_state(state):
+    """Whether this is a whole state of a memory."""
+    try:
+        _attributes_of(state)
+    except Exception:  # noqa: BLE001  torch.load() raises many kinds
+        return False
+    return True
+
+
 def _check(state, memory):
     """Refuses attributes in the first step that the second step could not read."""
     try:

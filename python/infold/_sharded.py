@@ -35,8 +35,8 @@ def _groups_of_state(state):
 
 
 def register(model, groups, compressor):
-    """Makes FSDP average the gradients of these groups with the compressor. Returns the names of
-    the parameters, and one of FSDP's process groups."""
+    """Makes FSDP average the gradients of these groups with the compressor. Returns the sides of
+    each parameter by its name, and one of FSDP's process groups."""
     prefixes = {id(module): prefix for prefix, module in model.named_modules()}
     made, worlds = [], set()
     for module, group in groups:
@@ -57,8 +57,12 @@ def register(model, groups, compressor):
         )
     for module, shards in made:
         module.set_custom_reduce_scatter(shards)
-    names = [name for _, shards in made for name, _ in shards.parameters]
-    return names, groups[0][1]._reduce_scatter_process_group
+    sides = {
+        name: list(parameter._orig_size)
+        for _, shards in made
+        for name, parameter in shards.parameters
+    }
+    return sides, groups[0][1]._reduce_scatter_process_group
 
 
 def _name_of(parameter, prefixes):

@@ -55,6 +55,13 @@ def check_torch():
         raise ImportError(reason)
 
 
+def require_torch(module):
+    """Raises ImportError if torch is missing. A module that needs torch calls this first."""
+    if not has_torch():
+        raise ImportError(f"{module} is for PyTorch, and torch is not installed")
+    check_torch()
+
+
 def _refuse(*_arguments):
     check_torch()
 

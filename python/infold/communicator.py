@@ -4,14 +4,14 @@
 Tensors are objects with the buffer protocol: numpy's arrays, array.array, memoryview. The n-th call
 of a rank is paired with the n-th call of every other rank. All of them must have the same size,
 type, operation and root. Any thread may call any method. Threads that share a communicator must
-make their calls in the same order on every rank.
+make their calls in the same order on every rank. In a process that was forked from the one that
+joined, every call raises InvalidArgument.
 
 A failed call raises infold.Error and ends the job on every rank: join again. Ctrl-C during a
 blocking call cancels the call and ends the job.
 """
 
 import ctypes
-import os
 import threading
 import weakref
 
@@ -29,7 +29,7 @@ class Handle:
 
     def __init__(self, pointer, buffers, result):
         self._pointer, self._buffers, self._result = pointer, buffers, result
-        self._end = weakref.finalize(self, _end_call, pointer, buffers, os.getpid())
+        self._end = weakref.finalize(self, _end_call, pointer, buffers)
         self._end.atexit = False  # at exit the communicator leaves the job, which ends its calls
 
     def wait(self, timeout=None):
@@ -56,16 +56,10 @@ class Handle:
         library.infold_cancel(self._pointer)
 
 
-def _end_call(pointer, buffers, process):
-    if process == os.getpid():  # a forked process does not have the threads that make the call
-        library.infold_handle_destroy(pointer)
+def _end_call(pointer, buffers):
+    library.infold_handle_destroy(pointer)
     for buffer in buffers:
         buffer.release()
-
-
-def _leave(pointer, process):
-    if process == os.getpid():
-        library.infold_communicator_destroy(pointer)
 
 
 class Communicator:
@@ -74,7 +68,7 @@ class Communicator:
 
     def __init__(self, pointer):
         self._pointer = pointer
-        self._end = weakref.finalize(self, _leave, pointer, os.getpid())
+        self._end = weakref.finalize(self, library.infold_communicator_destroy, pointer)
 
     @classmethod
     def join(

@@ -2,18 +2,29 @@
 """Gradients that travel compressed, for DistributedDataParallel and FSDP2. docs/compression.md
 lists the methods, their settings and the memories."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsFloat, SupportsIndex
+
+from infold import _version
+
+_version.require_torch(__name__)
+
+import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils import weak
 
-from infold import _sharded
+from infold import _own_methods, _sharded
 from infold._hidden_time import HiddenTimes
 from infold._own_methods import Compressor, Memory, NumpyCompressor, add
 from infold._registration import backend_of
 
 __all__ = ["Compressor", "Memory", "NumpyCompressor", "add", "from_params", "hook", "measure"]
 
-_STEERING = "steering of calls"  # the extension's name for the state of steering
+# The extension's names for the state of steering, and of a memory in Python.
+_STEERING = "steering of calls"
+_OWN_MEMORY = "own memory of "
 
 
 class hook:
@@ -34,6 +45,10 @@ class hook:
         checkpoint["compression"] = hook.state_dict()
         hook.load_state_dict(checkpoint["compression"])
 
+    copy.deepcopy() and torch.save() of a model include its hook with what it remembers. As with
+    other hooks, DistributedDataParallel does not call the hook of a copy, and a copy does not know
+    its parameters. Register the copy at its model.
+
     Without register(), as in model.register_comm_hook(None, hook), parameters have numbers instead
     of names, in the order in which DDP first passes the parameters.
 
@@ -49,41 +64,74 @@ class hook:
 
     def __init__(
         self,
-        method="none",
+        method: str = "none",
         *,
-        memory="none",
-        memory_settings=None,
-        seed=0,
-        steering=None,
-        **settings,
-    ):
+        memory: str = "none",
+        memory_settings: Mapping[str, float] | None = None,
+        seed: int = 0,
+        steering: Mapping[str, str | float | bool] | None = None,
+        **settings: float,
+    ) -> None:
         from infold import _c
 
-        self._compressor = _c.Compressor(
-            method, settings, memory, memory_settings or {}, seed, steering
-        )
+        _check_kind("method", method, str, "a name")
+        _check_kind("memory", memory, str, "a name")
+        _check_kind("memory_settings", memory_settings, (Mapping, type(None)), "a dict of numbers")
+        _check_kind("seed", seed, SupportsIndex, "a whole number")
+        _check_kind("steering", steering, (Mapping, type(None)), "a dict")
+        memory_settings = dict(memory_settings or {})
+        _check_numbers(method, settings)
+        _check_numbers(f"memory {memory}", memory_settings)
+        steering = None if steering is None else dict(steering)
+        self._choice = {
+            "method": method,
+            "memory": memory,
+            "memory_settings": memory_settings,
+            "seed": seed,
+            "steering": steering,
+            **settings,
+        }
+        self._compressor = _c.Compressor(method, settings, memory, memory_settings, seed, steering)
+        self._rate: float | None = None
         self._hidden = HiddenTimes()
         self._names = weak.WeakIdKeyDictionary()
         self._numbers_given = 0
-        self._registered = set()  # names
-        self._group = None
+        self._registered: dict[str, list[int]] = {}  # the sides of each parameter, by its name
+        self._group: dist.ProcessGroup | None = None
         # DDP logs the names of its hooks, which are functions as a rule and have these names.
         self.__name__ = method
         self.__qualname__ = f"infold.compress.hook({method})"
 
-    def register(self, model, group=None):
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "choice": self._choice,
+            "rate": self._rate,
+            "remembered": self._compressor.state(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        hook.__init__(self, **state["choice"])
+        if state["rate"] is not None:
+            self.set_rate(state["rate"])
+        choice, rank, world, entries = state["remembered"]
+        if world > 0:  # it has averaged
+            self._compressor.load(choice, rank, world, entries, rank, world)
+
+    def register(self, model: nn.Module, group: dist.ProcessGroup | None = None) -> "hook":
         """Makes this the hook of a DistributedDataParallel, or of a model of fully_shard(), and
         takes the names of its parameters. `group` is the process group of a
         DistributedDataParallel, if it is not the default group; FSDP2 has its own group."""
         if isinstance(model, DistributedDataParallel):
+            backend_of(group, model.device)  # raises if it is not infold's
             self.name_parameters(model.module)
-            model.register_comm_hook(group, self)
+            # A copy of the model includes the group, unless None stands for it.
+            model.register_comm_hook(None if group is dist.group.WORLD else group, self)
             self._group = group
         elif shards := _sharded.groups_of(model):
             if group is not None:
                 raise ValueError("infold: FSDP2 has its process group from fully_shard()'s mesh")
-            names, self._group = _sharded.register(model, shards, self._compressor)
-            self._registered.update(names)
+            sides, self._group = _sharded.register(model, shards, self._compressor)
+            self._registered.update(sides)
         else:
             raise TypeError(
                 "infold: a hook is for DistributedDataParallel or for a model of "
@@ -91,11 +139,11 @@ class hook:
             )
         return self
 
-    def name_parameters(self, model: nn.Module):
+    def name_parameters(self, model: nn.Module) -> None:
         """Takes the names of a module's parameters from named_parameters()."""
         for name, parameter in model.named_parameters():
             self._names[parameter] = name
-            self._registered.add(name)
+            self._registered[name] = list(parameter.shape)
 
     def __call__(self, group, bucket):
         """`group` is register_comm_hook's state: None stands for the default group."""
@@ -124,28 +172,30 @@ class hook:
         return self._names[parameter]
 
     @property
-    def choice(self):
+    def choice(self) -> str:
         """The method, its settings and the memory, as text."""
         return self._compressor.choice()
 
-    def set_rate(self, rate):
+    def set_rate(self, rate: float) -> None:
         """The learning rate, for memories that add up steps. Call it when the rate changes."""
         self._compressor.set_rate(rate)
+        self._rate = rate
 
-    def statistics(self):
+    def statistics(self) -> dict[str, Any]:
         """Counters since this hook was made, as a dict: `calls`, the bytes of the gradients before
         compression, the bytes of codes that this rank sent and received, and `fallbacks`: how often
         a parameter's tensor did not suit the method, so that an exact selection took over (sidco).
         With steering also `steered_calls`, what is in force for each bucket."""
-        counts = self._compressor.statistics()
+        counts: dict[str, Any] = dict(self._compressor.statistics())
         if calls := self._compressor.steered_calls():
             counts["steered_calls"] = calls
         return counts
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What this rank remembers, by parameter. It waits for buckets that are in flight."""
         choice, rank, world, entries = self._compressor.state()
-        parameters, steering = {}, {}
+        parameters: dict[str, dict[str, torch.Tensor]] = {}
+        steering: dict[str, torch.Tensor] = {}
         for parameter, what, values in entries:
             if what == _STEERING:
                 steering[parameter] = values  # of a bucket, by a hash of its parameters
@@ -154,11 +204,15 @@ class hook:
         state = {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
         return {**state, "steering": steering} if steering else state
 
-    def load_state_dict(self, state, group=None):
+    def load_state_dict(
+        self, state: Mapping[str, Any], group: dist.ProcessGroup | None = None
+    ) -> None:
         """Replaces all that is remembered. Raises ValueError if the state has another choice, rank
-        or number of ranks, or a parameter that the registered model does not have. `group` is
-        usually the model's group."""
-        lacking = sorted(set(state["parameters"]) - self._registered)
+        or number of ranks, a parameter that the registered model does not have, or too few or too
+        many numbers of a parameter. Nothing has changed then. `group` is usually the model's group.
+        """
+        _check_state(state)
+        lacking = sorted(set(state["parameters"]) - self._registered.keys())
         if self._registered and lacking:
             raise ValueError(
                 "infold: the state has parameters that the model lacks: " + ", ".join(lacking)
@@ -173,11 +227,60 @@ class hook:
         ]
         backend = backend_of(group or self._group)
         self._compressor.load(
-            state["choice"], state["rank"], state["world"], entries, backend.rank(), backend.size()
+            state["choice"],
+            state["rank"],
+            state["world"],
+            entries,
+            backend.rank(),
+            backend.size(),
+            [(each, self._registered[each]) for each in state["parameters"] if self._registered],
         )
 
 
-def measure(method, gradients=None, *, elements=1_000_000, world=8, seconds=1.0, **settings):
+def _check_kind(name, value, kind, wanted):
+    if not isinstance(value, kind):
+        raise TypeError(f"infold: {name} is {value!r}; allowed: {wanted}")
+
+
+def _check_numbers(where, settings):
+    for name, value in settings.items():
+        _check_kind(f"{where}: {name}", value, SupportsFloat, "a number")
+
+
+def _check_state(state):
+    """Raises ValueError unless it has the form of what state_dict() returns."""
+
+    def check(is_right, what):
+        if not is_right:
+            raise ValueError(f"infold: this is not a state of a compression hook: {what}")
+
+    check(isinstance(state, Mapping), f"it is {type(state)}")
+    kinds = {"choice": str, "rank": int, "world": int, "parameters": Mapping}
+    for name, kind in kinds.items():
+        check(name in state, f"it lacks '{name}'")
+        check(isinstance(state[name], kind), f"'{name}' is {type(state[name])}")
+    remembered = {
+        f"{what} of {parameter}": values
+        for parameter, all in state["parameters"].items()
+        for what, values in (all.items() if isinstance(all, Mapping) else [("all", all)])
+    }
+    steering = state.get("steering", {})
+    check(isinstance(steering, Mapping), f"'steering' is {type(steering)}")
+    for name, values in {**remembered, **steering}.items():
+        check(isinstance(values, torch.Tensor), f"{name} is {type(values)}")
+        if name.startswith(_OWN_MEMORY):
+            check(_own_methods.is_state(values), f"{name} is cut off or changed")
+
+
+def measure(
+    method: str,
+    gradients: Sequence[torch.Tensor] | None = None,
+    *,
+    elements: int = 1_000_000,
+    world: int = 8,
+    seconds: float = 1.0,
+    **settings: float,
+) -> dict[str, float]:
     """What a method costs one rank of `world`, as a dict, without a network. It takes built-in
     methods and the methods of add(), as `infold bench codec` does.
 
@@ -192,6 +295,7 @@ def measure(method, gradients=None, *, elements=1_000_000, world=8, seconds=1.0,
     """
     from infold import _c
 
+    _check_numbers(method, settings)
     found = _c.measure_speed(method, settings, elements, world, seconds)
     if gradients is not None:
         found["error"] = _c.measure_error(method, settings, list(gradients))
@@ -238,7 +342,7 @@ _MEMORIES_OF_GRACE = {
 }
 
 
-def from_params(params):
+def from_params(params: Mapping[str, Any]) -> hook:
     """A hook for a dict of GRACE's grace_from_params(). The key "communicator" has no effect,
     because each method determines how its codes travel. Values that are not given are GRACE's.
 

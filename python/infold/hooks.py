@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Communication hooks for DistributedDataParallel."""
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from infold import _version
+
+_version.require_torch(__name__)
+
+import torch
 from torch import futures
 from torch.utils import weak
 
@@ -31,7 +39,11 @@ class wire:
         hook = infold.hooks.wire("bfp8", exact=lambda parameter: parameter.dim() < 2)
     """
 
-    def __init__(self, format="automatic", exact=None):
+    def __init__(
+        self,
+        format: str = "automatic",
+        exact: Callable[[torch.nn.Parameter], bool] | None = None,
+    ) -> None:
         if format not in _ORDER:
             raise ValueError(f"infold: wire is '{format}'; allowed: {', '.join(_ORDER)}")
         self.format = format
@@ -41,7 +53,15 @@ class wire:
         self.__name__ = "wire"
         self.__qualname__ = "infold.hooks.wire"
 
-    def format_of(self, parameter):
+    # The decisions belong to the model's parameters, and a copy of the model has others. To save
+    # the hook, `exact` must be a function of a module, because Python saves no others.
+    def __getstate__(self) -> dict[str, Any]:
+        return {"format": self.format, "exact": self.exact}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        wire.__init__(self, **state)
+
+    def format_of(self, parameter: torch.nn.Parameter) -> str:
         """The format of this parameter."""
         if parameter not in self._formats:
             is_exact = self.exact is not None and self.exact(parameter)
@@ -52,7 +72,7 @@ class wire:
         """`group` is register_comm_hook's state: None stands for the default group."""
         return _averaged(group, bucket.buffer(), self.format_of_all(bucket.parameters()))
 
-    def format_of_all(self, parameters):
+    def format_of_all(self, parameters: Iterable[torch.nn.Parameter]) -> str:
         """The format of a bucket of these parameters."""
         formats = {self.format_of(each) for each in parameters} or {self.format}
         return min(formats, key=_ORDER.index)
@@ -75,7 +95,7 @@ class layout:
         hook = infold.hooks.layout("automatic", wire=infold.hooks.wire("bfp16"))
     """
 
-    def __init__(self, layout="automatic", wire=None):
+    def __init__(self, layout: str = "automatic", wire: "wire | None" = None) -> None:
         if layout not in LAYOUTS:
             raise ValueError(f"infold: layout is '{layout}'; allowed: {', '.join(LAYOUTS)}")
         self.layout = layout

@@ -12,6 +12,10 @@ writes run.0.et at rank 0. `infold trace show run.0.et` prints it.
 import importlib
 import os
 
+from infold import _version
+
+_version.require_torch(__name__)
+
 import torch.distributed as dist
 
 from infold._operators import Operators

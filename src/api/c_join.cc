@@ -2,9 +2,13 @@
 //
 // The C functions that join a job, stop joining, or return the calling thread's error.
 #include <chrono>
+#include <exception>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <infold/infold.h>
@@ -26,6 +30,31 @@ Error& last_error() {
 infold_code fail(Error error) {
   last_error() = std::move(error);
   return static_cast<infold_code>(last_error().code);
+}
+
+infold_code fail_with(const std::exception& exception) noexcept {
+  // A container throws length_error where no memory could hold what it is asked for.
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&exception) != nullptr ||
+                         dynamic_cast<const std::length_error*>(&exception) != nullptr;
+  if (!no_memory) {
+    try {
+      if (dynamic_cast<const std::system_error*>(&exception) != nullptr) {
+        return fail({Code::resource_exhausted,
+                     std::string("the system refuses a resource: ") + exception.what(), -1, ""});
+      }
+      return fail({Code::unsupported,
+                   std::string("a fault in infold, please report it: ") + exception.what(), -1,
+                   ""});
+    } catch (const std::bad_alloc&) {
+      // There is no memory for the text either.
+    }
+  }
+  // The text is short enough to need no memory.
+  Error& error = last_error();
+  error.code = Code::resource_exhausted;
+  error.message.assign("out of memory");
+  error.rank = -1;
+  return INFOLD_ERROR_RESOURCE_EXHAUSTED;
 }
 
 infold_code refuse(const char* message) {

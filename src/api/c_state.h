@@ -25,17 +25,18 @@ Error& last_error();
 // Keeps the error, and returns its number.
 infold_code fail(Error error);
 infold_code refuse(const char* message);
+// Keeps an error that says what the exception means, and returns its number. Memory or threads that
+// are missing may be there later; any other exception is a fault of infold, and repeating the call
+// does not help.
+infold_code fail_with(const std::exception& exception) noexcept;
 
 // Runs a body that returns an infold_code. No exception leaves this function.
 template <typename Body>
 infold_code guarded(Body&& body) noexcept {
   try {
     return body();
-  } catch (const std::exception&) {
-    // The text is short enough to need no memory, because memory has run out.
-    last_error().code = Code::resource_exhausted;
-    last_error().message.assign("out of memory");
-    return INFOLD_ERROR_RESOURCE_EXHAUSTED;
+  } catch (const std::exception& exception) {
+    return fail_with(exception);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/world.h"
+#include "io/address/socket_address.h"
 #include "io/host/log.h"
 
 namespace infold::api {
@@ -43,18 +44,24 @@ std::optional<int> number_in(std::string_view text, int least, int most) {
   return number < least || number > most ? std::nullopt : std::optional(number);
 }
 
+// What a number is called in a sentence, and the field of JoinOptions that holds it.
+struct Wanted {
+  const char* noun;
+  const char* field;
+};
+
 // Uses a number that the caller has given, or otherwise the number in one of the variables.
-std::optional<Error> settle(int& number, bool given, const char* what, int least, int most,
+std::optional<Error> settle(int& number, bool given, Wanted what, int least, int most,
                             Names names) {
+  const std::string field = std::string("JoinOptions.") + what.field;
   if (given) {
     if (number >= least && number <= most) return std::nullopt;
-    return invalid(std::string(what) + " is " + std::to_string(number) +
-                   "; allowed: " + std::to_string(least) + " to " + std::to_string(most));
+    return invalid(field + " is " + std::to_string(number) + "; allowed: " + std::to_string(least) +
+                   " to " + std::to_string(most));
   }
   const auto found = first_of(names);
   if (!found) {
-    return invalid(std::string("no ") + what + ": set JoinOptions." + what + " or " +
-                   *names.begin());
+    return invalid(std::string("no ") + what.noun + ": set " + field + " or " + *names.begin());
   }
   const std::optional<int> value = number_in(found->second, least, most);
   if (!value) {
@@ -75,9 +82,18 @@ std::vector<std::string> split(std::string_view text) {
   return parts;
 }
 
-std::optional<Error> find_rendezvous(JoinOptions& options) {
+// Checks an address before anything waits for it. `source` is the option or variable that holds it.
+std::optional<Error> check_form(const std::string& source, const std::string& address) {
+  const auto good = io::SocketAddress::check_form(address, "the address");
+  if (good) return std::nullopt;
+  return invalid(source + ": '" + address + "' " + good.error().detail);
+}
+
+// Names the variables in `source`.
+std::optional<Error> find_rendezvous(JoinOptions& options, std::string& source) {
   if (const auto own = first_of({"INFOLD_RENDEZVOUS"})) {
     options.rendezvous = own->second;
+    source = own->first;
     return std::nullopt;
   }
   const auto host = first_of({"MASTER_ADDR"});
@@ -87,16 +103,17 @@ std::optional<Error> find_rendezvous(JoinOptions& options) {
         !options.switches.empty() || (options.use_environment && first_of({"INFOLD_SWITCHES"}));
     if (names_switches) {
       return invalid(
-          "sites is workers, so no switch is asked, and no place to meet is set: set "
-          "JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0. Beside an emulator "
-          "set JoinOptions.sites or INFOLD_SITES to mixed");
+          "JoinOptions.sites is workers, so the ranks do not use the switches, but they have no "
+          "address to meet at: set JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of "
+          "rank 0. With an emulator, set JoinOptions.sites or INFOLD_SITES to mixed");
     }
     return invalid(
-        "no switch and no place to meet: set JoinOptions.switches or INFOLD_SWITCHES to join "
+        "no switch and no address to meet at: set JoinOptions.switches or INFOLD_SWITCHES to join "
         "switches, or JoinOptions.rendezvous or INFOLD_RENDEZVOUS to an address of rank 0");
   }
   const std::optional<int> number = number_in(port->second, 1, kPortMax - 1);
   if (!number) return invalid("MASTER_PORT is '" + port->second + "'; allowed: 1 to 65534");
+  source = "MASTER_ADDR";
   const bool is_bare_ipv6 = host->second.find(':') != std::string::npos;
   options.rendezvous =
       (is_bare_ipv6 ? "[" + host->second + "]" : host->second) + ":" + std::to_string(*number + 1);
@@ -188,8 +205,8 @@ std::optional<Error> settle_log() {
 
 std::optional<Error> check(const JoinOptions& options) {
   if (options.rank >= options.world) {
-    return invalid("rank is " + std::to_string(options.rank) + " in a world of " +
-                   std::to_string(options.world) + "; allowed: 0 to " +
+    return invalid("the rank is " + std::to_string(options.rank) + ", but the number of ranks is " +
+                   std::to_string(options.world) + ", so ranks are numbered 0 to " +
                    std::to_string(options.world - 1));
   }
   for (const int weight : {options.switch_weight, options.worker_weight}) {
@@ -225,7 +242,7 @@ std::optional<Error> check(const JoinOptions& options) {
   const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;
   if (needs_switch && options.switches.empty()) {
     return invalid(
-        "sites asks for switches and none is named: set JoinOptions.switches or "
+        "JoinOptions.sites asks for switches, but none is named: set JoinOptions.switches or "
         "INFOLD_SWITCHES");
   }
   return std::nullopt;
@@ -236,12 +253,12 @@ std::optional<Error> check(const JoinOptions& options) {
 Result<JoinOptions> complete_from_environment(JoinOptions options) {
   const bool names_rendezvous = !options.rendezvous.empty();
   if (auto error =
-          settle(options.rank, options.rank >= 0, "rank", 0, kWorldMax - 1,
+          settle(options.rank, options.rank >= 0, {"rank", "rank"}, 0, kWorldMax - 1,
                  {"INFOLD_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"})) {
     return tl::unexpected(*error);
   }
   if (auto error = settle(
-          options.world, options.world != 0, "world", 1, kWorldMax,
+          options.world, options.world != 0, {"number of ranks", "world"}, 1, kWorldMax,
           {"INFOLD_WORLD", "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})) {
     return tl::unexpected(*error);
   }
@@ -254,8 +271,12 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   }
   if (auto error = settle_sites(options)) return tl::unexpected(*error);
   const bool may_have_switches = options.sites != Sites::workers && options.use_environment;
+  std::string switches_from = "JoinOptions.switches";
   if (options.switches.empty() && may_have_switches) {
-    if (const auto list = first_of({"INFOLD_SWITCHES"})) options.switches = split(list->second);
+    if (const auto list = first_of({"INFOLD_SWITCHES"})) {
+      options.switches = split(list->second);
+      switches_from = list->first;
+    }
   }
   if (options.sites == Sites::automatic && names_rendezvous && !options.switches.empty()) {
     return tl::unexpected(
@@ -265,8 +286,16 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   if (options.sites == Sites::automatic) {
     options.sites = options.switches.empty() ? Sites::workers : Sites::switches;
   }
-  if (options.sites == Sites::workers && options.rendezvous.empty()) {
-    if (auto error = find_rendezvous(options)) return tl::unexpected(*error);
+  if (options.sites == Sites::workers) {
+    std::string rendezvous_from = "JoinOptions.rendezvous";
+    if (options.rendezvous.empty()) {
+      if (auto error = find_rendezvous(options, rendezvous_from)) return tl::unexpected(*error);
+    }
+    if (auto error = check_form(rendezvous_from, options.rendezvous)) return tl::unexpected(*error);
+  } else {
+    for (const std::string& each : options.switches) {
+      if (auto error = check_form(switches_from, each)) return tl::unexpected(*error);
+    }
   }
   if (auto error = settle_log()) return tl::unexpected(*error);
   if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);

@@ -67,13 +67,30 @@ TEST(Environment, SaysThatWorkersAskNoSwitch) {
   JoinOptions given = options_of(0, 2);
   given.sites = Sites::workers;
   const auto message = [&given] { return api::complete_from_environment(given).error().message; };
-  EXPECT_THAT(message(), HasSubstr("no switch and no place to meet"));
+  EXPECT_THAT(message(), HasSubstr("no switch and no address to meet at"));
   given.switches = {"a:1"};
-  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so the ranks do not use the switches"));
   given.switches.clear();
   setenv("INFOLD_SWITCHES", "a:1", 1);
-  EXPECT_THAT(message(), HasSubstr("sites is workers, so no switch is asked"));
+  EXPECT_THAT(message(), HasSubstr("sites is workers, so the ranks do not use the switches"));
   unsetenv("INFOLD_SWITCHES");
+}
+
+// The message names the variable that holds the address, because nobody typed it here.
+TEST(Environment, NamesTheSourceOfABadAddress) {
+  JoinOptions given = options_of(0, 2);
+  const auto message = [&given] { return api::complete_from_environment(given).error().message; };
+  setenv("INFOLD_SWITCHES", "a:1,http://b:1", 1);
+  EXPECT_THAT(message(), HasSubstr("INFOLD_SWITCHES: 'http://b:1' is a URL; write HOST:PORT"));
+  given.switches = {"a"};
+  EXPECT_THAT(message(), HasSubstr("JoinOptions.switches: 'a' has no port; write HOST:PORT"));
+  unsetenv("INFOLD_SWITCHES");
+  given.switches.clear();
+  setenv("INFOLD_RENDEZVOUS", "a:70000", 1);
+  EXPECT_THAT(message(), HasSubstr("INFOLD_RENDEZVOUS: 'a:70000' has a port outside 0 to 65535"));
+  given.rendezvous = "fd00::1:1";
+  EXPECT_THAT(message(), HasSubstr("JoinOptions.rendezvous: 'fd00::1:1' is an IPv6 address"));
+  unsetenv("INFOLD_RENDEZVOUS");
 }
 
 TEST(Environment, RefusesPlacesThatContradict) {
@@ -162,7 +179,7 @@ TEST(Environment, TakesLaunchersNames) {
   setenv("INFOLD_RANK", "9", 1);
   const auto outside = api::complete_from_environment({});
   ASSERT_FALSE(outside.has_value());
-  EXPECT_THAT(outside.error().message, HasSubstr("rank is 9 in a world of 8"));
+  EXPECT_THAT(outside.error().message, HasSubstr("the rank is 9, but the number of ranks is 8"));
   setenv("INFOLD_RANK", "x", 1);
   EXPECT_THAT(api::complete_from_environment({}).error().message,
               HasSubstr("INFOLD_RANK is 'x'; allowed: 0 to 1023"));
@@ -171,6 +188,8 @@ TEST(Environment, TakesLaunchersNames) {
     unsetenv(name);
   }
   EXPECT_THAT(api::complete_from_environment({}).error().message, HasSubstr("no rank"));
+  EXPECT_THAT(api::complete_from_environment({.rank = 0}).error().message,
+              HasSubstr("no number of ranks: set JoinOptions.world or INFOLD_WORLD"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <infold/local_group.h>
 
 #include "core/world.h"
+#include "io/host/own_process.h"
 #include "rank/member.h"
 #include "rank/session/local_network.h"
 #include "wire/infold_wire.h"
@@ -95,7 +96,7 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
   if (auto error = check(options)) return tl::unexpected(std::move(*error));
   try {
     LocalGroup group;
-    group.network_ = std::make_shared<rank::LocalNetwork>(options);
+    group.network_ = io::owned_by_process(std::make_unique<rank::LocalNetwork>(options));
     for (rank::LocalNetwork::RankEnd& end : group.network_->take_ends()) {
       rank::MemberOptions member;
       member.worker = std::move(end.worker);
@@ -103,8 +104,8 @@ Result<LocalGroup> LocalGroup::create(const LocalGroupOptions& options) {
       member.deadline = options.deadline;
       member.membership = group.network_;
       member.verify = options.verify;
-      group.members_.push_back(std::make_shared<rank::Member>(
-          std::move(member), rank::one_driver(std::move(end.endpoint))));
+      group.members_.push_back(
+          rank::Member::make(std::move(member), rank::one_driver(std::move(end.endpoint))));
       group.communicators_.emplace_back(group.members_.back());
     }
     return group;
@@ -126,7 +127,8 @@ int LocalGroup::world() const { return static_cast<int>(communicators_.size()); 
 
 NetworkStatistics LocalGroup::network() const {
   io::EndpointCounters counters;
-  if (network_) counters += network_->endpoint_counters();
+  const bool is_child = !members_.empty() && members_.front()->refuse_child();
+  if (network_ && !is_child) counters += network_->endpoint_counters();
   for (const auto& member : members_) counters += member->endpoint_counters();
   return {counters.sent, counters.lost, counters.duplicated, counters.reordered,
           counters.overflowed};

@@ -151,6 +151,24 @@ TEST_P(EachMethod, SendsTheBytesOfItsFormula) {
   EXPECT_LE(static_cast<double>(ranks.bytes_sent()), 1.05 * formula + 64);
 }
 
+// Other ranks refuse a longer code, and make room for one of this length.
+TEST_P(EachMethod, NoCodeIsLongerThanItsLimit) {
+  base::Prng prng(13);
+  for (const std::size_t elements : {0, 1, 2, 33, 1025, 5000}) {
+    SCOPED_TRACE(elements);
+    const auto compressor = choice().make_compressor({elements, {}}, kWorld);
+    ASSERT_TRUE(compressor.has_value());
+    for (const std::vector<float>& tensor :
+         {draw_tensor(prng, elements), std::vector<float>(elements), std::vector(elements, kNan)}) {
+      const Leg leg = (*compressor)->begin(tensor, {.seed = 6, .world = kWorld});
+      if (leg.travel != Travel::gather) break;
+      EXPECT_LE(leg.sent.size(), leg.bytes_max);
+      EXPECT_TRUE(leg.bytes_max > 0 || elements == 0);
+      EXPECT_LE(leg.bytes_max, 2048 + 5 * elements) << "more than the tensor's own bytes";
+    }
+  }
+}
+
 TEST_P(EachMethod, IsUnbiasedIfItSaysSo) {
   if (GetParam().bias == Bias::unbiased) expect_unbiased(choice());
 }

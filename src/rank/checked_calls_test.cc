@@ -70,7 +70,7 @@ std::vector<Communicator> job_with_broken_rank(int world, int broken) {
     member.membership = network;
     member.verify = true;
     communicators.emplace_back(
-        std::make_shared<Member>(std::move(member), one_driver(std::move(end.endpoint))));
+        Member::make(std::move(member), one_driver(std::move(end.endpoint))));
   }
   return communicators;
 }

@@ -24,8 +24,9 @@ tl::unexpected<Error> no_call() {
                               -1, ""});
 }
 
+// A forked child cannot wait for its parent's call, and its copy of the pool needs nothing back.
 void let_go(std::shared_ptr<rank::Call> call) {
-  if (!call) return;
+  if (!call || call->member().refuse_child()) return;
   static_cast<void>(call->wait());
   call->member().recycle(*call);
 }
@@ -43,12 +44,14 @@ Handle::~Handle() { let_go(std::move(call_)); }
 
 Result<Completion> Handle::wait() const {
   if (!call_) return no_call();
+  if (auto error = call_->member().refuse_child()) return tl::unexpected(*std::move(error));
   if (!call_->done()) call_->member().drive_until(*call_, base::Instant::never());
   return call_->wait();
 }
 
 Result<Completion> Handle::wait_for(std::chrono::nanoseconds timeout) const {
   if (!call_) return no_call();
+  if (auto error = call_->member().refuse_child()) return tl::unexpected(*std::move(error));
   const auto bounded = std::clamp(timeout, std::chrono::nanoseconds(0), kForever);
   const auto until = std::chrono::steady_clock::now() + bounded;
   if (!call_->done()) {
@@ -61,10 +64,12 @@ Result<Completion> Handle::wait_for(std::chrono::nanoseconds timeout) const {
   return tl::unexpected(call_->member().pending_error(*call_, bounded));
 }
 
-bool Handle::test() const { return !call_ || call_->done(); }
+bool Handle::test() const {
+  return !call_ || call_->member().refuse_child().has_value() || call_->done();
+}
 
 void Handle::cancel() {
-  if (call_) call_->member().cancel(*call_);
+  if (call_ && !call_->member().refuse_child()) call_->member().cancel(*call_);
 }
 
 }  // namespace infold

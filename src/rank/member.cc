@@ -52,6 +52,7 @@ Member::Member(MemberOptions options, std::vector<DrivenSites> shares)
 Member::~Member() { leave(); }
 
 void Member::leave() {
+  if (!process_.is_current()) return;
   if (checked_) checked_->close();
   if (rejoiner_) rejoiner_->close();
   const std::optional<core::Abort> end = drivers().end_said();
@@ -119,7 +120,17 @@ Handle Member::handle_of(Call& call) {
   return Handle(std::shared_ptr<Call>(shared_from_this(), &call));
 }
 
+std::optional<Error> Member::refuse_child() const {
+  if (process_.is_current()) return std::nullopt;
+  return Error{Code::invalid_argument,
+               "this process was forked from process " + std::to_string(process_.number()) +
+                   ", which joined the job and alone can use the communicator; make the calls "
+                   "there, or start this process without fork (\"spawn\") and join another job",
+               -1, ""};
+}
+
 Handle Member::start(const CallRequest& request) {
+  if (!process_.is_current()) return handle_of(of_child_);
   const base::MutexLock turn(calls_mutex_);
   const CallName name = {request.collective, ++calls_made_, request.in_parts};
   if (!checked_) return begin_in_turn(request, name);
@@ -250,7 +261,12 @@ void Member::refuse(Call& call, Error error) {
   finish(call, tl::unexpected(std::move(error)));
 }
 
+io::EndpointCounters Member::endpoint_counters() {
+  return process_.is_current() ? drivers().endpoint_counters() : io::EndpointCounters{};
+}
+
 std::optional<Error> Member::failure() {
+  if (std::optional<Error> error = refuse_child()) return error;
   const std::optional<core::Failure> failure = drivers().failure();
   if (!failure || (rejoiner_ && is_site_lost(*failure))) return std::nullopt;
   return end_reason_.of_job(*failure);
@@ -273,6 +289,7 @@ Error Member::pending_error(const Call& call, std::chrono::nanoseconds waited) {
 
 Statistics Member::statistics() {
   Statistics statistics;
+  if (!process_.is_current()) return statistics;
   core::WorkerCounters counters;
   drivers().with_each([&](core::Worker& worker, base::Instant) {
     counters += worker.counters();

@@ -5,6 +5,9 @@
 // result from the outcomes of its transfers. A failed call does not change its inputs, except as
 // CallOptions::keep_input says. It ends the job, so that later calls fail as well.
 //
+// In a child that was forked from this process, calls fail and nothing else has an effect. No lock
+// is taken there.
+//
 // Locks, in the order in which they are taken: calls_mutex_ gives calls their order, the lock of
 // InFlight guards their transfers, and a driver's lock guards its worker. Every other lock guards a
 // single object.
@@ -16,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <infold/handle.h>
@@ -23,6 +27,7 @@
 
 #include "base/mutex.h"
 #include "core/worker/worker.h"
+#include "io/host/own_process.h"
 #include "rank/automatic_layout.h"
 #include "rank/call.h"
 #include "rank/call_pool.h"
@@ -57,7 +62,10 @@ struct MemberOptions {
 class Member final : private Rejoiner::Owner, public std::enable_shared_from_this<Member> {
  public:
   // Throws std::system_error if no thread can be started.
-  Member(MemberOptions options, std::vector<DrivenSites> shares);
+  static std::shared_ptr<Member> make(MemberOptions options, std::vector<DrivenSites> shares) {
+    return io::owned_by_process(
+        std::unique_ptr<Member>(new Member(std::move(options), std::move(shares))));
+  }
   ~Member() override;
 
   // Returns a handle even if the request is refused; the handle's call has then failed.
@@ -70,7 +78,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   // See Communicator.
   std::optional<Error> failure();
   const std::string& interface() const { return options_.paths.interface; }
-  io::EndpointCounters endpoint_counters() { return drivers().endpoint_counters(); }
+  io::EndpointCounters endpoint_counters();
 
   // The holder of the job's connections calls these when it has lost a rank or an aggregator.
   void lose_rank(std::uint32_t rank);
@@ -80,6 +88,9 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   void hear_end(const core::Abort& abort);
 
   // These are for handles.
+  //
+  // The error of every call if this process was forked from the one that joined the job.
+  std::optional<Error> refuse_child() const;
   void cancel(const Call& call);
   // Drives the job on this thread until the call is done or the deadline has passed. Returns at
   // once if another thread drives.
@@ -88,6 +99,8 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   Error pending_error(const Call& call, std::chrono::nanoseconds waited);
 
  private:
+  Member(MemberOptions options, std::vector<DrivenSites> shares);
+
   DriverSet& drivers() { return in_flight_.drivers(); }
   bool has_lost_site();
 
@@ -107,6 +120,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   void resume(Reentry entry) override;
   void fail_kept(Call& call, const std::string& why) override;
 
+  const io::OwnProcess process_;
   MemberOptions options_;
   base::Mutex calls_mutex_;
   std::atomic<std::uint64_t> calls_made_{0};
@@ -115,6 +129,7 @@ class Member final : private Rejoiner::Owner, public std::enable_shared_from_thi
   EndReason end_reason_;
   AutomaticLayout automatic_layout_;
   CallPool calls_;
+  Call of_child_{*this, nullptr};        // stands for every call that a forked child makes
   InFlight in_flight_;                   // its threads use all of the above
   std::optional<Rejoiner> rejoiner_;     // its thread also uses in_flight_
   std::optional<CheckedCalls> checked_;  // its thread also uses in_flight_

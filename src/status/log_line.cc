@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/check.h"
+#include "base/plain_text.h"
 
 namespace infold::status {
 namespace {
@@ -84,36 +85,10 @@ void put_text(Line& line, std::string_view text, bool is_cut) {
   line.put("\"");
 }
 
-struct CodePoint {
-  std::uint32_t value;
-  std::size_t bytes;
-};
-
-// Returns the first code point of `text`. Each byte that is not UTF-8 becomes a U+FFFD of its own.
-CodePoint decode_first(std::string_view text) {
-  constexpr CodePoint kBroken = {0xfffd, 1};
-  const auto byte = [text](std::size_t i) -> std::uint32_t {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4) return kBroken;
-  std::uint32_t value = first & (0xffU >> (bytes + 1));
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return kBroken;
-    value = value << 6 | (byte(i) & 0x3fU);
-  }
-  constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = value >= 0xd800 && value <= 0xdfff;
-  if (value < kLeast[bytes] || value > 0x10ffff || is_surrogate) return kBroken;
-  return {value, bytes};
-}
-
 void put_json(Line& line, std::string_view text, bool is_cut) {
   line.put("\"");
   while (!text.empty()) {
-    const CodePoint point = decode_first(text);
+    const base::CodePoint point = base::decode_first(text);
     if (point.bytes == 1 && is_printable(text[0])) {
       if (text[0] == '"' || text[0] == '\\') line.put("\\");
       line.put(text.substr(0, 1));

@@ -40,7 +40,7 @@ join::RackRelayOptions UdpUplink::relay_options() const {
   // parent sees it. Behind a NAT, only the parent knows that address.
   const base::Result<io::Route> route = io::route_to(parent_);
   const bool is_elsewhere = route && !from_.is_same_host(route->local);
-  return {parent_.text(), join_address_.text(),
+  return {parent_, join_address_.text(),
           fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
           is_elsewhere ? from_ : io::SocketAddress()};
 }

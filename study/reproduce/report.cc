@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Computes differences and names.
+// Computes differences, and writes names and sizes.
 #include "study/reproduce/report.h"
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace infold::reproduce {
 
@@ -15,6 +17,12 @@ const char* basis_name(Basis basis) {
     case Basis::none: return "none";
   }
   return "";
+}
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  if (bytes > 0 && bytes % kMiB == 0) return fmt::format("{} MiB", bytes / kMiB);
+  return fmt::format("{:.4g} MB", static_cast<double>(bytes) * 1e-6);
 }
 
 std::optional<double> difference(const Figure& figure) {

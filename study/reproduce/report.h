@@ -4,6 +4,7 @@
 // plain data. No figure depends on wall-clock time, so every machine gets the same report. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,9 +20,13 @@ enum class Basis {
 };
 const char* basis_name(Basis basis);
 
+// Returns a size as `infold bench compare` and `infold plan` print it: "100 MiB" if it is whole
+// MiB, else in MB.
+std::string size_text(std::uint64_t bytes);
+
 struct Figure {
   std::string name;
-  std::string unit;
+  std::string unit;  // in words, because M alone is 1024 x 1024 where the commands read a size
   Basis basis = Basis::none;
   double theirs = 0;  // meaningless if there is no basis
   double ours = 0;

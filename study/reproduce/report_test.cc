@@ -14,10 +14,17 @@ namespace infold::reproduce {
 namespace {
 
 TEST(Report, ADifferenceNeedsAFigureOfTheirs) {
-  EXPECT_DOUBLE_EQ(*difference({"rate", "x", Basis::published, 2.0, 3.0, ""}), 0.5);
-  EXPECT_DOUBLE_EQ(*difference({"rate", "x", Basis::formula, 4.0, 3.0, ""}), -0.25);
-  EXPECT_FALSE(difference({"rate", "x", Basis::none, 2.0, 3.0, ""}));
-  EXPECT_FALSE(difference({"rate", "x", Basis::published, 0.0, 3.0, ""}));
+  EXPECT_DOUBLE_EQ(*difference({"rate", "times", Basis::published, 2.0, 3.0, ""}), 0.5);
+  EXPECT_DOUBLE_EQ(*difference({"rate", "times", Basis::formula, 4.0, 3.0, ""}), -0.25);
+  EXPECT_FALSE(difference({"rate", "times", Basis::none, 2.0, 3.0, ""}));
+  EXPECT_FALSE(difference({"rate", "times", Basis::published, 0.0, 3.0, ""}));
+}
+
+TEST(Report, WholeMiBAreNamedAsSuch) {
+  EXPECT_EQ(size_text(100 << 20), "100 MiB");
+  EXPECT_EQ(size_text(100'000'000), "100 MB");
+  EXPECT_EQ(size_text(2'560'000), "2.56 MB");
+  EXPECT_EQ(size_text(0), "0 MB");
 }
 
 TEST(Report, AMissedTargetOrAFaultIsNotGood) {

@@ -46,4 +46,11 @@ struct Setting {
   std::uint64_t seed = 1;  // for losses
 };
 
+// Whether nobody has compared such a prediction with measured steps. bench/traces/whatif.py does so
+// for a switch. A call that takes no time is a bound and needs no comparison.
+inline bool is_unchecked(const Setting& setting) {
+  if (setting.place == Place::nowhere) return false;
+  return setting.place != Place::in_path || setting.model != Model::packets;
+}
+
 }  // namespace infold::whatif

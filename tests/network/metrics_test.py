@@ -158,7 +158,7 @@ def log_of(binary, *words):
             expect(not wrong.expect("joined", PATIENCE), "it joins another world")
         except joining.JobEnded as ended:
             expect("rank 1 says there are 3 ranks" in str(ended), ended)
-        waits.call.close()
+        waits.connection.close()
         until(scrape, lambda found: not jobs(found), "the rank stays")
         status, said = outcome(
             job.start(

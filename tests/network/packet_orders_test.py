@@ -210,6 +210,8 @@ def every_order_of_three_and_one_more(binary):
         switch = Switch(f"127.0.0.1:{port}")
         slots = 512
         for orders, order in enumerate(every):
+            for member in switch.members:
+                member.keep()
             if orders % slots == 0 and orders:
                 for member in switch.members:
                     member.leave()

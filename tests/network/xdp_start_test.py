@@ -70,7 +70,7 @@ def what_is_missing_is_said_in_one_sentence(binary):
         status, said = outcome(plain)
         expect(status == 0 and "completed" in said, said)
         for device, address, text in (
-            ("none0", SWITCH, "there is no interface 'none0'"),
+            ("none0", SWITCH, "--dev: there is no interface 'none0'"),
             ("port0", "10.9.9.9:7700", "10.9.9.9:7700: "),
         ):
             status, said = outcome(

@@ -33,8 +33,8 @@ def rate(text):
     """Returns the bits per second of '10G', '100mbit', '2.5Gbit/s' or '40gbps', in thousands."""
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])?(bit|bit/s|bps)?", unit)
-    if not found:
-        raise ValueError(f"'{text}' is no rate, such as 10G or 100mbit")
+    if not found or text.endswith("Bps"):
+        raise ValueError(f"'{text}' is no rate in bits per second, such as 10G or 100mbit")
     return number * 1000 ** (_PREFIXES.index(found[1]) + 1 if found[1] else 0)
 
 

@@ -5,6 +5,8 @@ import sys
 
 NAMES = {
     "--world": "--ranks",
+    "--workers": "--ranks",
+    "--size": "--bytes",
     "--rate": "--link",
     "--rate-at": "--link-at",
     "--wire": "--format",

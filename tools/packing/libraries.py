@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-PACKAGES = {"abseil": "libabsl-dev", "re2": "libre2-dev", "protobuf": "libprotobuf-dev"}
+PACKAGES = {"protobuf": "libprotobuf-dev"}
 _FORMAT = "${source:Package}=${source:Version}"
 
 
@@ -67,7 +67,7 @@ def build(root, run):
     """Builds the archives, and returns the folder that INFOLD_STATIC names."""
     sources, out = root / "build" / "packages" / "sources", root / "build" / "libraries"
     _fetch(sources, run)
-    print("package: building abseil, re2 and protobuf (two minutes, the first time)", flush=True)
+    print("package: building protobuf (a minute, the first time)", flush=True)
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     run(
         [

@@ -31,7 +31,9 @@ base::Attempt<Interface> find_interface(const std::string& name) {
   Interface interface;
   interface.name = name;
   interface.index = name.size() < IFNAMSIZ ? if_nametoindex(name.c_str()) : 0;
-  if (interface.index == 0) return base::cannot("there is no interface '" + name + "'");
+  if (interface.index == 0) {
+    return base::cannot("there is no interface '" + name + "'; 'ip link' lists those of this host");
+  }
   ifreq mtu{};
   if (ask(SIOCGIFMTU, mtu, name.c_str())) interface.mtu = static_cast<std::uint32_t>(mtu.ifr_mtu);
   ifreq driver{};

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/ATen.h>
@@ -20,6 +22,7 @@ namespace infold::pytorch {
 namespace {
 
 using Entries = std::vector<std::tuple<std::string, std::string, at::Tensor>>;
+using Shapes = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
 
 CompressionOptions::Settings settings_of(const py::dict& given) {
   CompressionOptions::Settings settings;
@@ -88,7 +91,7 @@ py::tuple state_of(Compressor& compressor) {
 }
 
 void load(Compressor& compressor, const std::string& choice, int rank, int world,
-          const Entries& entries, int own_rank, int own_world) {
+          const Entries& entries, int own_rank, int own_world, const Shapes& parameters) {
   const py::gil_scoped_release released;
   CompressionState state{.rank = rank, .world = world, .choice = choice, .entries = {}};
   for (const auto& [parameter, what, values] : entries) {
@@ -96,7 +99,9 @@ void load(Compressor& compressor, const std::string& choice, int rank, int world
     const auto* const first = plain.data_ptr<float>();
     state.entries.push_back({parameter, what, {first, first + plain.numel()}});
   }
-  compressor.load(state, own_rank, own_world);
+  std::vector<ParameterShape> shapes;
+  for (const auto& [name, sides] : parameters) shapes.push_back({name, sides});
+  compressor.load(state, own_rank, own_world, shapes);
 }
 
 py::dict statistics_of(Compressor& compressor) {
@@ -144,7 +149,7 @@ void bind_compressor(py::module_& module) {
            py::call_guard<py::gil_scoped_release>())
       .def("state", &state_of)
       .def("load", &load, py::arg("choice"), py::arg("rank"), py::arg("world"), py::arg("entries"),
-           py::arg("own_rank"), py::arg("own_world"))
+           py::arg("own_rank"), py::arg("own_world"), py::arg("parameters") = Shapes())
       .def("statistics", &statistics_of)
       .def("steered_calls", &steered_calls_of);
   module.def(

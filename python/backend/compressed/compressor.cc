@@ -53,9 +53,10 @@ CompressionState Compressor::state() {
   return compression_.state();
 }
 
-void Compressor::load(const CompressionState& state, int rank, int world) {
+void Compressor::load(const CompressionState& state, int rank, int world,
+                      std::span<const ParameterShape> parameters) {
   const base::MutexLock lock(mutex_);
-  if (auto loaded = compression_.load(state, rank, world); !loaded) {
+  if (auto loaded = compression_.load(state, rank, world, parameters); !loaded) {
     throw refusal_of(loaded.error());
   }
 }

@@ -32,7 +32,8 @@ class Compressor {
   void set_rate(double rate);
   CompressionState state();
   // Throws std::invalid_argument if the state has another choice, rank or world.
-  void load(const CompressionState& state, int rank, int world);
+  void load(const CompressionState& state, int rank, int world,
+            std::span<const ParameterShape> parameters);
   CompressionStatistics statistics();
   std::vector<SteeredCall> steered_calls();
 

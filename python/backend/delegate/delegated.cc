@@ -12,6 +12,7 @@
 
 #include "python/backend/backend.h"
 #include "python/backend/delegate/host_copies.h"
+#include "python/backend/forked.h"
 #include "python/backend/lists/list_checks.h"
 
 namespace infold::pytorch {
@@ -130,6 +131,7 @@ Backend::Works Backend::tell_all(const CallFingerprint& fingerprint, const at::T
 
 Backend::Works Backend::delegated(const HostCopies& copies, const CallFingerprint& fingerprint,
                                   DelegatedWork::Begin begin, std::chrono::milliseconds timeout) {
+  refuse_child(process_);
   if (size_ == 1) return copies.after(begin());
   const base::MutexLock order(delegation_order_);
   delegation_->prepare();
@@ -233,12 +235,14 @@ Backend::Works Backend::alltoall(Tensors& outputs, Tensors& inputs,
 }
 
 Backend::Works Backend::send(Tensors& tensors, int to, int tag) {
+  refuse_child(process_);
   check_tensor(only(tensors, "send"), "send");
   const HostCopies copies(Use::send);
   return copies.after(messages_.send(copies.read(tensors[0]), {to, tag}));
 }
 
 Backend::Works Backend::recv(Tensors& tensors, int from, int tag) {
+  refuse_child(process_);
   check_tensor(only(tensors, "recv"), "recv");
   HostCopies copies(Use::send);
   const at::Tensor host = copies.written(tensors[0]);
@@ -248,6 +252,7 @@ Backend::Works Backend::recv(Tensors& tensors, int from, int tag) {
 Backend::Works Backend::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, -1, tag); }
 
 void Backend::monitoredBarrier(const ::c10d::BarrierOptions& options, bool wait_all) {
+  refuse_child(process_);
   delegate_->monitoredBarrier(options, wait_all);
 }
 

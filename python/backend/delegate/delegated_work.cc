@@ -5,6 +5,7 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include "python/backend/forked.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {
@@ -88,6 +89,7 @@ DelegatedWork::Works DelegatedWork::work_once_begun(std::chrono::milliseconds ti
 }
 
 bool DelegatedWork::wait(std::chrono::milliseconds timeout) {
+  refuse_child(process_);
   const auto end = std::chrono::steady_clock::now() + timeout;
   const Works work = work_once_begun(timeout);
   try {
@@ -119,6 +121,7 @@ std::exception_ptr DelegatedWork::explain(const std::exception_ptr& failure) con
 }
 
 bool DelegatedWork::isCompleted() {
+  if (!process_.is_current()) return true;
   if (::c10d::Work::isCompleted()) return is_future_done();
   const Works work = this->work();
   if (!work || !work->isCompleted()) return false;
@@ -138,6 +141,7 @@ bool DelegatedWork::is_future_done() const {
 }
 
 bool DelegatedWork::isSuccess() const {
+  if (!process_.is_current()) return false;
   const std::lock_guard lock(mutex_);
   return completed_ && !exception_;
 }
@@ -157,6 +161,7 @@ int DelegatedWork::sourceRank() const {
 }
 
 void DelegatedWork::abort() {
+  if (!process_.is_current()) return;
   if (checked_.watch) {
     checked_.watch->abort("a collective was aborted");
   } else if (const Works work = this->work()) {
@@ -165,6 +170,7 @@ void DelegatedWork::abort() {
 }
 
 c10::intrusive_ptr<c10::ivalue::Future> DelegatedWork::getFuture() {
+  refuse_child(process_);
   c10::intrusive_ptr<c10::ivalue::Future> future;
   bool is_new = false;
   {

@@ -16,6 +16,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "io/host/own_process.h"
 #include "python/backend/completions.h"
 #include "python/backend/delegate/watch.h"
 
@@ -64,6 +65,7 @@ class DelegatedWork final : public ::c10d::Work {
   bool is_future_done() const;
   void resolve(bool is_seen);
 
+  const io::OwnProcess process_;
   Checked checked_;  // empty if the call had already begun
   const std::shared_ptr<CopyingBack> back_;
   const std::vector<at::Tensor> outputs_;

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "io/host/own_process.h"
 #include "python/backend/delegate/post.h"
+#include "python/backend/forked.h"
 #include "python/backend/work.h"
 
 namespace infold::pytorch {
@@ -56,6 +58,7 @@ class MessageWork : public ::c10d::Work {
         watched_(post_->watch().hold()) {}
 
   bool wait(std::chrono::milliseconds timeout) final {
+    refuse_child(process_);
     const base::MutexLock only(waiting_);
     if (!isCompleted()) {
       std::exception_ptr failure;
@@ -72,7 +75,9 @@ class MessageWork : public ::c10d::Work {
     return true;
   }
 
-  void abort() override { post_->watch().abort("a message was aborted"); }
+  void abort() override {
+    if (process_.is_current()) post_->watch().abort("a message was aborted");
+  }
 
  protected:
   virtual void complete() = 0;
@@ -105,6 +110,7 @@ class MessageWork : public ::c10d::Work {
     }
   }
 
+  const io::OwnProcess process_;
   const std::shared_ptr<Post> post_;
   Correspondent other_;
   std::optional<Time> end_;  // of the current wait, if it has a limit
@@ -148,7 +154,12 @@ class SentMessage final : public MessageWork {
 
   // Keeps the answer's work, because the answer comes even if nobody waits for this message.
   ~SentMessage() override {
-    if (!isCompleted()) post_->keep(answer_);
+    if (!process_.is_current()) {
+      keep_for_ever(std::move(pieces_));
+      keep_for_ever(std::move(answer_));
+    } else if (!isCompleted()) {
+      post_->keep(answer_);
+    }
   }
 
  private:
@@ -216,8 +227,15 @@ class ReceivedMessage : public MessageWork {
                 static_cast<const std::byte*>(room_.const_data_ptr()) + kHeaderBytes, to_.nbytes());
   }
 
+  // For destructors. The answer goes out even if nobody waits for this message.
   void keep_answer() {
-    if (!isCompleted() && answer_) post_->keep(answer_);
+    if (!process_.is_current()) {
+      keep_for_ever(first_);
+      keep_for_ever(std::move(rest_));
+      keep_for_ever(std::move(answer_));
+    } else if (!isCompleted() && answer_) {
+      post_->keep(answer_);
+    }
   }
 
   const MessageHeader expected_;
@@ -263,6 +281,11 @@ class MessageFromAny final : public ReceivedMessage {
   }
 
   ~MessageFromAny() override {
+    if (!process_.is_current()) {
+      keep_answer();
+      keep_for_ever(std::move(thread_));
+      return;
+    }
     first_->abort();
     const Released released = release_interpreter();
     thread_.join();

@@ -65,6 +65,7 @@ Watch::Token Watch::hold() {
   ++under_way_;
   changed_.notify_all();
   return {nullptr, [self = shared_from_this()](void*) {
+            if (!self->process_.is_current()) return;
             const base::MutexLock released(self->mutex_);
             --self->under_way_;
           }};
@@ -80,6 +81,7 @@ Watch::Token Watch::when_broken(std::function<void()> listener) {
   const std::uint64_t number = next_listener_++;
   listeners_.emplace(number, std::move(listener));
   return {nullptr, [self = shared_from_this(), number](void*) {
+            if (!self->process_.is_current()) return;
             const base::MutexLock released(self->mutex_);
             self->listeners_.erase(number);
           }};

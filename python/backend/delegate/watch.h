@@ -20,6 +20,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "base/mutex.h"
+#include "io/host/own_process.h"
 #include "python/backend/group_job.h"
 
 namespace infold::pytorch {
@@ -62,6 +63,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   void ask_once();
   std::shared_ptr<GroupJob> job();
 
+  const io::OwnProcess process_;  // a forked child releases tokens without effect
   base::Mutex mutex_;
   std::shared_ptr<GroupJob> job_ GUARDED_BY(mutex_);  // null after the end, like delegate_
   c10::intrusive_ptr<::c10d::Backend> delegate_ GUARDED_BY(mutex_);

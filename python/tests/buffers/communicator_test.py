@@ -192,6 +192,14 @@ def test_joining_alone_fails_with_what_is_missing():
         infold.Communicator.join(sites="here")
 
 
+@pytest.mark.parametrize("module", ["compress", "hooks", "trace"])
+def test_parts_for_torch_say_that_it_is_missing(module):
+    for line in (f"from infold import {module}", f"import infold.{module}"):
+        _, errors = program(line).communicate(timeout=60)
+        last = errors.splitlines()[-1]
+        assert last == f"ImportError: infold.{module} is for PyTorch, and torch is not installed"
+
+
 THREE_LINES = """
     import array, infold, os
     assert not hasattr(infold, "hooks")
@@ -213,6 +221,40 @@ def test_three_lines_in_programs_without_torch():
     for rank, process in enumerate(ranks):
         out, errors = process.communicate(timeout=120)
         assert out == f"{rank} [2.0, 4.0, 6.0]\n", errors
+
+
+# The child ends like any program, so exit handlers and destructors run there.
+FORKS = """
+    import array, infold, os, signal, sys
+    job = infold.Communicator.join(rendezvous=os.environ["AT"], deadline=60)
+    handle = job.all_reduce(array.array("f", [0]), async_op=True)
+    child = os.fork() if job.rank == 0 else None
+    if child == 0:
+        signal.alarm(60)
+        for call in (lambda: job.all_reduce(array.array("f", [100])), job.barrier, handle.wait):
+            try:
+                call()
+            except infold.InvalidArgument as error:
+                print(f"was forked from process {os.getppid()}" in str(error), handle.done())
+        sys.exit(7)
+    handle.wait()
+    if child:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    print(job.all_reduce(array.array("f", [1])).tolist())
+    job.barrier()
+"""
+
+
+def test_a_forked_child_is_refused_and_its_parent_goes_on():
+    at = f"127.0.0.1:{free_port()}"
+    ranks = [
+        program(FORKS, AT=at, INFOLD_RANK=str(rank), INFOLD_WORLD="2", INFOLD_SHARED_MEMORY="off")
+        for rank in range(2)
+    ]
+    out, errors = ranks[0].communicate(timeout=120)
+    assert out == 3 * "True True\n" + "7\n[2.0]\n", errors
+    out, errors = ranks[1].communicate(timeout=120)
+    assert out == "[2.0]\n", errors
 
 
 # Ctrl-C always comes while the function runs, because the timer waits until it has begun.

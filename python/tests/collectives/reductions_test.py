@@ -153,6 +153,17 @@ def test_a_sum_of_two_ranks_is_a_plus_b(path):
     run_ranks(2, _two_ranks, options=path)
 
 
+def _zeros_below_zero(rank, world):
+    for dtype in FLOATS:
+        tensor = torch.full((1000,), -0.0, dtype=dtype)
+        dist.all_reduce(tensor)
+        assert not torch.signbit(tensor).any() and not tensor.any()
+
+
+def test_the_sum_of_two_zeros_below_zero_is_zero(path):
+    run_ranks(2, _zeros_below_zero, options=path)
+
+
 def _every_format(rank, world, wire):
     for dtype in FLOATS:
         for size in SIZES[:-1]:

@@ -102,6 +102,7 @@ def _shut_down_twice(rank, world):
     backend = infold._registration.backend_of()
     for _ in range(2):
         backend.shutdown()
+    assert backend.get_error().name == "SUCCESS"
     assert "infold" in message_of(lambda: dist.all_reduce(torch.ones(1)))
     for _ in range(2):
         backend.abort()

@@ -94,10 +94,15 @@ def test_rank_0_never_comes(path):
     run_ranks(2, _rank_0_never_comes, options=path, timeout_s=1000)
 
 
+def _error():
+    return infold._registration.backend_of().get_error().name
+
+
 def _one_dies(rank, world, dying):
     """A rank dies in the middle of a call that cannot end without the other ranks."""
     tensor = torch.ones(10)
     dist.all_reduce(tensor)
+    assert _error() == "SUCCESS"
     if rank == dying:
         dist.all_reduce(torch.ones(10), async_op=True)
         os._exit(0)
@@ -105,6 +110,7 @@ def _one_dies(rank, world, dying):
     text = message_of(lambda: [dist.all_reduce(torch.ones(10)) for _ in range(1000)])
     assert f"rank {dying}" in text, text
     assert time.monotonic() - begun < SOON_S
+    assert _error() == "COMM_ERROR"
     meet(rank, world - 1, "survived")  # a rank that leaves early would also be a reason to fail
 
 

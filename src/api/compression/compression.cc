@@ -5,7 +5,6 @@
 // at the end, when nothing can fail any more.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "api/compression/choice_check.h"
 #include "api/compression/leg_exchange.h"
+#include "api/compression/loaded_state.h"
 #include "api/compression/parameter.h"
 #include "api/compression/parameter_list.h"
 #include "api/compression/steered_lists.h"
@@ -40,6 +40,11 @@ std::uint16_t encoding_of(std::uint64_t setting, std::span<Parameter* const> fou
   return static_cast<std::uint16_t>(number % 0xFFFF + 1);
 }
 
+// See compress::Leg.
+std::size_t usual_bytes_max(std::size_t elements) {
+  return (std::size_t{64} << 10) + 16 * elements;
+}
+
 // The number of an encoding only stands for a setting and a step, so the user needs an explanation.
 Error explained(Error error) {
   if (error.code == Code::mismatch && error.message.find("encoding") != std::string::npos) {
@@ -56,7 +61,7 @@ struct Compression::Inside {
   compress::CompressionChoice choice;
   std::optional<SteeredLists> steered = {};
   std::map<std::string, Parameter, std::less<>> parameters = {};
-  std::map<std::string, std::vector<CompressionState::Entry>, std::less<>> loaded = {};
+  LoadedState loaded = {};
   int rank = -1;  // of the last communicator
   int world = 0;
   // Hashes of the lists of parameters on which all ranks have agreed.
@@ -82,6 +87,7 @@ struct Compression::Inside {
     return hash_of_text(setting.is_plain ? "plain" : choice_of(setting.rung).text());
   }
   Result<void> restore(const std::string& name, Parameter& parameter);
+  Result<void> check(const ParameterShape& shape, const Entries& entries, int its_world) const;
   std::vector<compress::Leg> begin(std::span<const ParameterView> views,
                                    std::span<Parameter* const> found) const;
   Result<void> exchange(LegExchange& exchange, std::span<Parameter* const> found,
@@ -203,21 +209,22 @@ Result<void> Compression::Inside::prepare(Parameter& parameter, const ParameterV
 Result<void> Compression::Inside::restore(const std::string& name, Parameter& parameter) {
   const auto entries = loaded.find(name);
   if (entries == loaded.end()) return {};
-  for (const compress::Kept& kept : parameter.kept()) {
-    const auto entry =
-        std::find_if(entries->second.begin(), entries->second.end(),
-                     [&](const CompressionState::Entry& each) { return each.what == kept.name; });
-    if (entry == entries->second.end()) {
-      return refuse(fmt::format("the state has no {} of {}", kept.name, name));
-    }
-    if (!kept.is_of_any_size && entry->values.size() != kept.values->size()) {
-      return refuse(fmt::format("the state's {} of {} has {} elements, the model's {}", kept.name,
-                                name, entry->values.size(), kept.values->size()));
-    }
-    *kept.values = entry->values;
-  }
+  if (auto filled = fill(name, parameter, entries->second); !filled) return filled;
   loaded.erase(entries);
   return {};
+}
+
+// Restores a parameter of that shape, only to see whether that is possible.
+Result<void> Compression::Inside::check(const ParameterShape& shape, const Entries& entries,
+                                        int its_world) const {
+  compress::Shape whole{1, shape.sides};
+  for (const std::size_t side : shape.sides) whole.elements *= side;
+  auto compressor = choice.make_compressor(whole, static_cast<std::uint32_t>(its_world));
+  if (!compressor) {
+    return refuse(fmt::format("{}: {}", shape.name, compressor.error().message));
+  }
+  Parameter parameter{.compressor = *std::move(compressor), .memory = choice.make_memory(whole)};
+  return fill(shape.name, parameter, entries);
 }
 
 std::vector<compress::Leg> Compression::Inside::begin(std::span<const ParameterView> views,
@@ -240,6 +247,9 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
                                            std::vector<compress::Leg> legs) {
   std::vector<Parameter*> going(found.begin(), found.end());
   while (!going.empty()) {
+    for (std::size_t i = 0; i < going.size(); ++i) {
+      if (legs[i].bytes_max == 0) legs[i].bytes_max = usual_bytes_max(going[i]->elements);
+    }
     auto answers = exchange.make(legs);
     if (!answers) return tl::unexpected(answers.error());
     std::vector<Parameter*> still;
@@ -384,7 +394,8 @@ CompressionState Compression::state() const {
   return state;
 }
 
-Result<void> Compression::load(const CompressionState& state, int rank, int world) {
+Result<void> Compression::load(const CompressionState& state, int rank, int world,
+                               std::span<const ParameterShape> parameters) {
   if (state.choice != inside_->text()) {
     return refuse(
         fmt::format("the state is of {}, this compression is {}", state.choice, inside_->text()));
@@ -395,27 +406,29 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
                     "without a state when the world changes",
                     state.rank, state.world, rank, world));
   }
+  Entries of_parameters = state.entries;
+  const auto of_steering = std::stable_partition(
+      of_parameters.begin(), of_parameters.end(), [this](const CompressionState::Entry& entry) {
+        return !inside_->steered || entry.what != SteeredLists::kStateName;
+      });
+  const Entries steered(of_steering, of_parameters.end());
+  of_parameters.erase(of_steering, of_parameters.end());
+  auto loaded = sort_entries(of_parameters);
+  if (!loaded) return tl::unexpected(loaded.error());
+  for (const ParameterShape& each : parameters) {
+    if (auto whole = inside_->check(each, (*loaded)[each.name], world); !whole) return whole;
+  }
   inside_->parameters.clear();
-  inside_->loaded.clear();
+  inside_->loaded = *std::move(loaded);
   inside_->checked.clear();
   inside_->heads.clear();
   if (inside_->steered) inside_->steered->clear();
   inside_->rank = rank;
   inside_->world = world;
-  for (const CompressionState::Entry& entry : state.entries) {
-    if (inside_->steered && entry.what == SteeredLists::kStateName) {
-      if (inside_->steered->load(entry)) continue;
+  for (const CompressionState::Entry& entry : steered) {
+    if (!inside_->steered->load(entry)) {
       return refuse(fmt::format("the state's {} {} is none", entry.what, entry.parameter));
     }
-    const bool counts = entry.what == Parameter::kStepName;
-    const auto is_digit = [](float value) {
-      return value >= 0 && value < static_cast<float>(Parameter::kStepDigit) &&
-             value == std::floor(value);
-    };
-    if (counts && !std::all_of(entry.values.begin(), entry.values.end(), is_digit)) {
-      return refuse(fmt::format("the state's count of steps of {} is no number", entry.parameter));
-    }
-    inside_->loaded[entry.parameter].push_back(entry);
   }
   return {};
 }

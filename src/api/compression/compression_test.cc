@@ -371,12 +371,20 @@ TEST(Compression, RefusesAWrongState) {
   ASSERT_TRUE(compression.load(without, 0, 1).has_value());
   EXPECT_EQ(refusal_of(compression, group[0], views),
             "compression: the state has no residual of a");
+  const ParameterShape shape{"a", {2, 3}};
+  for (const CompressionState& each : {shorter, without}) {
+    EXPECT_THAT(compression.load(each, 0, 1, {&shape, 1}).error().message, HasSubstr("the state"));
+    EXPECT_EQ(refusal_of(compression, group[0], views),
+              "compression: the state has no residual of a")
+        << "what was loaded before is still there";
+  }
+  ASSERT_TRUE(compression.load(state, 0, 1, {&shape, 1}).has_value());
   CompressionState wild = state;
   for (auto& entry : wild.entries) {
     if (entry.what == "step") entry.values = {std::nanf(""), 0};
   }
   EXPECT_EQ(compression.load(wild, 0, 1).error().message,
-            "compression: the state's count of steps of a is no number");
+            "compression: the state's count of steps of a is not a number");
 }
 
 // Codes travel with their lengths up to the length that the last call predicts, and the rest

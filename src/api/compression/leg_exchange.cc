@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
 #include <infold/rows.h>
 
 #include "api/compression/wait_or_stop.h"
@@ -20,7 +21,7 @@ using compress::Answer;
 using compress::Leg;
 using compress::Travel;
 
-// The limit for the bytes of all ranks together. A rank that reports more is wrong.
+// The limit for the bytes of all ranks together.
 constexpr std::uint64_t kGatheredMax = std::uint64_t{1} << 33;
 
 constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, Travel::rows,
@@ -30,17 +31,28 @@ constexpr std::array kTravels = {Travel::maxima, Travel::lanes, Travel::floats, 
 // little.
 constexpr std::uint64_t kHeadSpare = 64;
 
-// The length of each leg of each rank, in the order of ranks.
+// The length of each leg of each rank, in the order of ranks. `longest` has a limit for each leg. A
+// rank that says more is wrong, and all ranks find out before they make room for its code.
 Result<std::vector<std::uint64_t>> read_lengths(std::span<const std::byte> parts,
-                                                std::size_t part_bytes, std::size_t legs) {
+                                                std::size_t part_bytes,
+                                                std::span<const std::uint64_t> longest) {
   std::vector<std::uint64_t> lengths;
   std::uint64_t together = 0;
   for (std::size_t at = 0; at < parts.size(); at += part_bytes) {
-    for (std::size_t i = 0; i < legs; ++i) {
+    for (std::size_t i = 0; i < longest.size(); ++i) {
       std::uint64_t length = 0;
       std::memcpy(&length, parts.data() + at + i * sizeof length, sizeof length);
       lengths.push_back(length);
-      if (length > kGatheredMax || (together += length) > kGatheredMax) {
+      if (length > longest[i]) {
+        const auto rank = static_cast<int>(at / part_bytes);
+        return tl::unexpected(
+            Error{Code::invalid_argument,
+                  fmt::format("compression: rank {} says that its code has {} bytes, and the "
+                              "longest code of that tensor has {}",
+                              rank, length, longest[i]),
+                  rank, ""});
+      }
+      if ((together += length) > kGatheredMax) {
         return tl::unexpected(Error{Code::resource_exhausted,
                                     "compression: ranks say that their codes have more than 8 GiB",
                                     -1, ""});
@@ -168,7 +180,9 @@ Result<void> LegExchange::gather(std::span<const Slot> slots) {
       communicator_.all_gather(TensorView(own_part, part_bytes, DataType::u8), all, options_),
       stop_);
   if (!done) return done;
-  const auto lengths = read_lengths({parts, part_bytes * world}, part_bytes, slots.size());
+  std::vector<std::uint64_t> longest;
+  for (const auto& [leg, answer] : slots) longest.push_back(leg->bytes_max);
+  const auto lengths = read_lengths({parts, part_bytes * world}, part_bytes, longest);
   if (!lengths) return tl::unexpected(lengths.error());
   bytes_sent_ += head;
   bytes_received_ += head * (world - 1);

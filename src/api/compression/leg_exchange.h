@@ -36,7 +36,8 @@ class LegExchange {
         stop_(options.stop),
         heads_(std::move(heads)) {}
 
-  // Returns one answer for each leg, which is valid until clear().
+  // Returns one answer for each leg, which is valid until clear(). Requires: each leg of a gather
+  // has its bytes_max.
   Result<std::vector<compress::Answer>> make(std::span<const compress::Leg> legs);
   // Frees the answers' memory for the next step.
   void clear();

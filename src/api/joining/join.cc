@@ -112,7 +112,7 @@ Result<std::shared_ptr<rank::Member>> join_through(const JoinOptions& options,
     rank::JobSession::Setup setup;
     const auto session = enter(*complete, nullptr, wrap, setup);
     if (!session) return tl::unexpected(session.error());
-    const auto member = std::make_shared<rank::Member>(
+    const auto member = rank::Member::make(
         rank::MemberOptions{std::move(setup.worker), complete->wire, complete->deadline, *session,
                             std::move(setup.site_names), setup.paths, complete->verify,
                             rejoin_of(*complete, setup.shares.size(), wrap), std::move(setup.tell)},

@@ -26,28 +26,28 @@ JoinOptions options_at(const std::vector<std::string>& switches) {
   return options;
 }
 
-void tell_terms(ScriptedHost::Stream& stream) {
+void tell_terms(join::testing::OtherEnd& rank) {
   v1::JoinRequest request;
-  stream.Read(&request);
+  rank.hear(request);
   v1::JoinReply reply = join::testing::joined_reply(2);
   reply.mutable_joined()->clear_racks();
   reply.mutable_joined()->mutable_sites()->DeleteSubrange(1, 2);
-  stream.Write(reply);
-  stream.Read(&request);
+  rank.say(reply);
+  rank.hear(request);
 }
 
-void refuse(ScriptedHost::Stream& stream, v1::Refused::Reason reason, const char* message) {
+void refuse(join::testing::OtherEnd& rank, v1::Refused::Reason reason, const char* message) {
   v1::JoinReply reply;
   reply.mutable_refused()->set_reason(reason);
   reply.mutable_refused()->set_message(message);
-  stream.Write(reply);
+  rank.say(reply);
 }
 
 TEST(JoinAtHostileHosts, ASilentSwitchIsLeftWithTheDeadline) {
   for (const bool tells_terms : {false, true}) {
-    const ScriptedHost host([tells_terms](ScriptedHost::Stream& stream) {
-      if (tells_terms) tell_terms(stream);
-      join::testing::stay_silent(stream);
+    const ScriptedHost host([tells_terms](join::testing::OtherEnd& rank) {
+      if (tells_terms) tell_terms(rank);
+      join::testing::stay_silent(rank);
     });
     JoinOptions options = options_at({host.address()});
     options.deadline = std::chrono::milliseconds(300);
@@ -64,15 +64,15 @@ TEST(JoinAtHostileHosts, ASilentSwitchIsLeftWithTheDeadline) {
 // left because of it.
 TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
   std::latch loss_is_told(1);
-  const ScriptedHost tells_loss([&](ScriptedHost::Stream& stream) {
-    tell_terms(stream);
-    refuse(stream, v1::Refused::TOO_LATE, "rank 1 was lost while joining");
+  const ScriptedHost tells_loss([&](join::testing::OtherEnd& rank) {
+    tell_terms(rank);
+    refuse(rank, v1::Refused::TOO_LATE, "rank 1 was lost while joining");
     loss_is_told.count_down();
   });
-  const ScriptedHost tells_reason([&](ScriptedHost::Stream& stream) {
-    tell_terms(stream);
+  const ScriptedHost tells_reason([&](join::testing::OtherEnd& rank) {
+    tell_terms(rank);
     loss_is_told.wait();
-    refuse(stream, v1::Refused::MISMATCH, "rank 1 has other sites");
+    refuse(rank, v1::Refused::MISMATCH, "rank 1 has other sites");
   });
   const auto joined =
       Communicator::join(options_at({tells_loss.address(), tells_reason.address()}));
@@ -85,15 +85,15 @@ TEST(JoinAtHostileHosts, AReasonCountsForMoreThanALossHeardBefore) {
 TEST(JoinAtHostileHosts, WhatOneSaysTheOtherHears) {
   std::string why;
   {
-    const ScriptedHost listens([&](ScriptedHost::Stream& stream) {
-      tell_terms(stream);
+    const ScriptedHost listens([&](join::testing::OtherEnd& rank) {
+      tell_terms(rank);
       v1::JoinRequest request;
-      stream.Read(&request);
+      rank.hear(request);
       why = request.leave().why().message();
     });
-    const ScriptedHost refuses([&](ScriptedHost::Stream& stream) {
-      tell_terms(stream);
-      refuse(stream, v1::Refused::MISMATCH, "rank 1 has other sites");
+    const ScriptedHost refuses([&](join::testing::OtherEnd& rank) {
+      tell_terms(rank);
+      refuse(rank, v1::Refused::MISMATCH, "rank 1 has other sites");
     });
     EXPECT_FALSE(Communicator::join(options_at({listens.address(), refuses.address()})));
   }

@@ -29,7 +29,7 @@ std::string sum_until_it_fails(Communicator& communicator, bool shrinks) {
   return "no call failed";
 }
 
-// Runs in its own process, because gRPC's threads stay in the network in which they began.
+// Runs in its own process, because a thread stays in the network that it has entered.
 void run_in_own_network() {
   if (!io::enter_own_network(1500)) {
     std::fprintf(stderr, "a network namespace takes root");

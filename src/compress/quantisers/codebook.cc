@@ -48,10 +48,15 @@ void CodebookCompressor::encode(std::span<const float> tensor, const Turn& turn,
   pack_codes(codes_, options_.alphabet, code);
 }
 
+std::size_t CodebookCompressor::code_bytes_max() const {
+  return buckets() * options_.head_floats * sizeof(float) +
+         packed_codes_bytes(options_.elements, options_.alphabet);
+}
+
 bool CodebookCompressor::add(std::span<const std::byte> code, std::span<double> sums) const {
   const std::size_t head_bytes = options_.head_floats * sizeof(float);
   const std::size_t heads = buckets() * head_bytes;
-  if (code.size() != heads + packed_codes_bytes(options_.elements, options_.alphabet)) return false;
+  if (code.size() != code_bytes_max()) return false;
   std::vector<std::uint8_t> codes(options_.elements);
   if (!unpack_codes(code.subspan(heads), options_.alphabet, codes)) return false;
   std::vector<float> head(options_.head_floats);

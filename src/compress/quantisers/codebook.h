@@ -51,6 +51,7 @@ class CodebookCompressor : public GatheredCompressor {
  private:
   void encode(std::span<const float> tensor, const Turn& turn, std::vector<std::byte>& code) final;
   bool add(std::span<const std::byte> code, std::span<double> sums) const final;
+  std::size_t code_bytes_max() const final;  // the length of every code
   bool make_codebook(std::span<const float> head, std::span<double> codebook) const;
   std::size_t buckets() const;
   std::size_t size_of(std::size_t bucket) const;

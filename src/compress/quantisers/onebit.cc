@@ -61,7 +61,7 @@ class OneBit final : public GatheredCompressor {
 
   bool add(std::span<const std::byte> code, std::span<double> sums) const override {
     const std::size_t heads = buckets() * sizeof(Means);
-    if (code.size() != heads + packed_bytes(elements_, 1)) return false;
+    if (code.size() != code_bytes_max()) return false;
     BitReader bits(code.subspan(heads));
     for (std::size_t i = 0; i < elements_; ++i) {
       Means means;
@@ -69,6 +69,11 @@ class OneBit final : public GatheredCompressor {
       sums[i] += double{bits.take(1) == 1 ? means.below : means.rest};
     }
     return true;
+  }
+
+  // Every code has exactly this length.
+  std::size_t code_bytes_max() const override {
+    return buckets() * sizeof(Means) + packed_bytes(elements_, 1);
   }
 
   std::size_t elements_;

@@ -26,6 +26,10 @@ namespace infold::compress {
 // elements < 2^32.
 std::uint32_t rice_bits(std::size_t count, std::size_t elements);
 
+// No code is longer, whatever the number of indices. The bound above is largest for half of the
+// elements, where it is 1.5 bits for each element. 2 bits also cover the last byte.
+constexpr std::size_t indices_bytes_max(std::size_t elements) { return elements / 4 + 1; }
+
 // Appends the code, filled up to a whole byte with zeros. Requires: the indices are in ascending
 // order and below `elements`.
 void append_indices(std::span<const std::uint32_t> indices, std::size_t elements,

@@ -106,6 +106,16 @@ TEST(IndexCode, IsBoundedHoweverIndicesLie) {
   }
 }
 
+TEST(IndexCode, NoCountOfIndicesHasALongerCodeThanTheLimit) {
+  for (const std::size_t elements : {1, 2, 3, 8, 61, 1000}) {
+    for (std::size_t count = 0; count <= elements; ++count) {
+      Indices indices(count);  // the last elements, so that the first gap is the largest
+      std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(elements - count));
+      EXPECT_LE(code_of(indices, elements).size(), indices_bytes_max(elements)) << count;
+    }
+  }
+}
+
 TEST(IndexCode, RefusesWhatIsNoCode) {
   constexpr std::size_t kElements = 1000;
   const Indices indices = {3, 500, 501, 999};

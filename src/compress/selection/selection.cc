@@ -21,7 +21,13 @@ Leg SelectingCompressor::begin(std::span<const float> tensor, const Turn& turn) 
     return {Travel::rows, std::as_bytes(std::span(values_)), indices_, elements_};
   }
   encode();
-  return {Travel::gather, code_};
+  return {.travel = Travel::gather, .sent = code_, .bytes_max = code_bytes_max()};
+}
+
+// A code of all elements has the most values. No count of indices takes more than
+// indices_bytes_max.
+std::size_t SelectingCompressor::code_bytes_max() const {
+  return sizeof(std::uint32_t) + indices_bytes_max(elements_) + value_bytes(elements_);
 }
 
 void SelectingCompressor::encode() {

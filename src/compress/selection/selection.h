@@ -50,6 +50,7 @@ class SelectingCompressor : public Compressor {
  private:
   void encode();
   bool add(std::span<const std::byte> code);
+  std::size_t code_bytes_max() const;
 
   Travel travel_;
   std::size_t elements_ = 0;

@@ -118,6 +118,9 @@ class ThreeLc final : public GatheredCompressor {
     return at == bytes_;
   }
 
+  // Runs only make a code shorter.
+  std::size_t code_bytes_max() const override { return sizeof(float) + bytes_; }
+
   void add_byte(std::size_t number, std::uint8_t byte, double unit, std::span<double> sums) const {
     for (std::size_t digit = 0; digit < kDigits; ++digit) {
       const std::size_t index = digit * bytes_ + number;

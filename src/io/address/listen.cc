@@ -2,16 +2,11 @@
 #include "io/address/listen.h"
 
 #include <cerrno>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <utility>
 
 namespace infold::io {
-namespace {
-
-constexpr int kBacklog = 16;
-
-}  // namespace
-
 const char* bind_problem(int reason) {
   switch (reason) {
     case EADDRINUSE: return "the address is in use";
@@ -21,7 +16,8 @@ const char* bind_problem(int reason) {
   }
 }
 
-base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where) {
+base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where,
+                                       int backlog) {
   FileDescriptor file(
       socket(address.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!file.is_open()) {
@@ -31,7 +27,9 @@ base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char*
   // process from using the address.
   const int yes = 1;
   setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  if (bind(file.get(), address.data(), address.bytes()) != 0 || listen(file.get(), kBacklog) != 0) {
+  const int no = 0;
+  if (address.is_ipv6()) setsockopt(file.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+  if (bind(file.get(), address.data(), address.bytes()) != 0 || listen(file.get(), backlog) != 0) {
     return base::fail(base::Code::unavailable, where, bind_problem(errno), errno);
   }
   return file;

@@ -13,7 +13,10 @@ namespace infold::io {
 // Explains an errno of bind() to a person.
 const char* bind_problem(int reason);
 
-// Opens a TCP socket that listens. `where` names the caller in an error.
-base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where);
+// Opens a TCP socket that listens. At most `backlog` connections wait to be accepted. At the
+// address
+// `[::]` it takes connections over IPv4 as well. `where` names the caller in an error.
+base::Result<FileDescriptor> listen_at(const SocketAddress& address, const char* where,
+                                       int backlog = 16);
 
 }  // namespace infold::io

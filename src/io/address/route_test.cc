@@ -4,12 +4,19 @@
 
 #include "io/address/route.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "io/host/clock.h"
 #include "io/udp/path_probe.h"
 
 namespace infold::io {
@@ -47,11 +54,16 @@ TEST(Route, HeadersAreLongerOverIpv6) {
   EXPECT_EQ(header_bytes(*SocketAddress::parse("[::1]:9", "test")), 48);
 }
 
-// Stands for a host that echoes probes up to a given size.
+// Stands for a host that echoes probes up to a given size. `forge` may change an echo.
 class EchoHost {
  public:
-  explicit EchoHost(std::size_t bytes_max)
-      : socket_(open()), bytes_max_(bytes_max), thread_([this] { run(); }) {}
+  using Forge = std::function<void(std::span<std::byte> echo)>;
+
+  explicit EchoHost(std::size_t bytes_max, Forge forge = {})
+      : socket_(open()),
+        bytes_max_(bytes_max),
+        forge_(std::move(forge)),
+        thread_([this] { run(); }) {}
   ~EchoHost() {
     stops_ = true;
     socket_.wake();
@@ -72,6 +84,7 @@ class EchoHost {
       for (const UdpSocket::Arrival& arrival : socket_.receive()) {
         std::vector<std::byte> datagram(arrival.datagram.begin(), arrival.datagram.end());
         if (datagram.size() > bytes_max_ || !answer_probe(datagram)) continue;
+        if (forge_) forge_(datagram);
         const SocketAddress to[] = {*arrival.from};
         socket_.send(to, datagram);
         socket_.flush();
@@ -82,6 +95,7 @@ class EchoHost {
 
   UdpSocket socket_;
   std::size_t bytes_max_;
+  Forge forge_;
   std::atomic<bool> stops_{false};
   std::thread thread_;
 };
@@ -104,6 +118,32 @@ TEST(PathProbe, TellsAPathFromANarrowOneAndFromNone) {
   const SocketAddress nobody = EchoHost::open().local_address();
   const PathReport report = probe_path(socket, nobody, kBytes, base::milliseconds(60));
   EXPECT_FALSE(report.answers || report.carries);
+}
+
+// A stranger that has not seen the probe does not know its number, whatever time it writes there.
+TEST(PathProbe, BelievesNoEchoOfAProbeThatItDidNotSend) {
+  UdpSocket socket = EchoHost::open();
+  for (const std::int64_t written :
+       {std::numeric_limits<std::int64_t>::min(), std::int64_t{0}, monotonic_now().ns}) {
+    EchoHost host(4096, [written](std::span<std::byte> echo) {
+      std::memcpy(&echo[8], &written, sizeof(written));
+    });
+    const PathReport report = probe_path(socket, host.address(), 1472, base::milliseconds(60));
+    EXPECT_FALSE(report.answers || report.carries) << written;
+  }
+}
+
+// A host that answers a small probe with a large echo has not shown that the path carries it.
+TEST(PathProbe, BelievesNoEchoOfAnotherLength) {
+  UdpSocket socket = EchoHost::open();
+  std::vector<std::byte> small;
+  EchoHost host(4096, [&small](std::span<std::byte> echo) {
+    if (echo.size() == 32) small.assign(echo.begin(), echo.end());
+    std::copy(small.begin(), small.end(), echo.begin());
+  });
+  const PathReport report = probe_path(socket, host.address(), 1472, base::milliseconds(60));
+  EXPECT_TRUE(report.answers);
+  EXPECT_FALSE(report.carries);
 }
 
 TEST(PathProbe, AnswersNothingElse) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <net/if.h>
 #include <netdb.h>
+#include <utility>
 
 namespace infold::io {
 namespace {
@@ -18,6 +19,36 @@ using base::Code;
 struct Freed {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
+
+struct HostAndPort {
+  std::string host;  // without brackets
+  std::string port;
+};
+
+base::Result<HostAndPort> split(std::string_view text, const char* what) {
+  if (text.find("://") != std::string_view::npos) {
+    return base::fail(Code::invalid_argument, what, "is a URL; write HOST:PORT without the scheme");
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    return base::fail(Code::invalid_argument, what, "has no port; write HOST:PORT");
+  }
+  std::string host(text.substr(0, colon));
+  std::string port(text.substr(colon + 1));
+  const bool digits =
+      !port.empty() && port.size() <= 5 &&
+      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!digits || std::stoi(port) > 65535) {
+    return base::fail(Code::out_of_range, what, "has a port outside 0 to 65535");
+  }
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string::npos) {
+    return base::fail(Code::invalid_argument, what,
+                      "is an IPv6 address without brackets; write [ADDRESS]:PORT");
+  }
+  return HostAndPort{std::move(host), std::move(port)};
+}
 
 }  // namespace
 
@@ -51,29 +82,16 @@ base::Result<SocketAddress> SocketAddress::parse_host(std::string_view text, con
   return parse_number(host.find(':') == std::string::npos ? host + ":0" : "[" + host + "]:0", what);
 }
 
+base::Result<void> SocketAddress::check_form(std::string_view text, const char* what) {
+  if (const auto parts = split(text, what); !parts) return tl::unexpected(parts.error());
+  return {};
+}
+
 base::Result<SocketAddress> SocketAddress::find(std::string_view text, const char* what,
                                                 int flags) {
-  if (text.find("://") != std::string_view::npos) {
-    return base::fail(Code::invalid_argument, what, "is a URL; write HOST:PORT without the scheme");
-  }
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) {
-    return base::fail(Code::invalid_argument, what, "has no port; write HOST:PORT");
-  }
-  std::string host(text.substr(0, colon));
-  const std::string port(text.substr(colon + 1));
-  const bool digits =
-      !port.empty() && port.size() <= 5 &&
-      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!digits || std::stoi(port) > 65535) {
-    return base::fail(Code::out_of_range, what, "has a port outside 0 to 65535");
-  }
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  } else if (host.find(':') != std::string::npos) {
-    return base::fail(Code::invalid_argument, what,
-                      "is an IPv6 address without brackets; write [ADDRESS]:PORT");
-  }
+  const auto parts = split(text, what);
+  if (!parts) return tl::unexpected(parts.error());
+  const auto& [host, port] = *parts;
   addrinfo hints = {};
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = flags | (host.empty() ? AI_PASSIVE : 0);

@@ -25,6 +25,8 @@ class SocketAddress {
   static base::Result<SocketAddress> parse(std::string_view text, const char* what);
   // Reads numeric addresses only, so it never waits. Use it for text from another host.
   static base::Result<SocketAddress> parse_number(std::string_view text, const char* what);
+  // Finds what parse() would refuse without a look-up: a text that is not HOST:PORT.
+  static base::Result<void> check_form(std::string_view text, const char* what);
   // Reads a numeric address without port and brackets, as host_text() writes it, and sets the port
   // to 0.
   static base::Result<SocketAddress> parse_host(std::string_view text, const char* what);

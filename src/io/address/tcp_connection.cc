@@ -45,13 +45,22 @@ FileDescriptor open_socket(const SocketAddress& there) {
 bool is_connected(int fd, int stop, base::Instant deadline) {
   std::array<pollfd, 2> polled = {{{fd, POLLOUT, 0}, {stop, POLLIN, 0}}};
   const int count = poll(polled.data(), polled.size(), milliseconds_until(deadline));
-  if (count <= 0 || polled[0].revents == 0) return false;
-  int reason = 0;
-  socklen_t bytes = sizeof(reason);
-  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &bytes) == 0 && reason == 0;
+  return count > 0 && polled[0].revents != 0 && has_connected(fd);
 }
 
 }  // namespace
+
+FileDescriptor start_to_connect(const SocketAddress& there) {
+  FileDescriptor fd = open_socket(there);
+  if (!fd.is_open() || connect(fd.get(), there.data(), there.bytes()) == 0) return fd;
+  return errno == EINPROGRESS ? std::move(fd) : FileDescriptor();
+}
+
+bool has_connected(int socket) {
+  int reason = 0;
+  socklen_t bytes = sizeof(reason);
+  return getsockopt(socket, SOL_SOCKET, SO_ERROR, &reason, &bytes) == 0 && reason == 0;
+}
 
 base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Instant deadline,
                                          const std::stop_token& stop) {
@@ -85,13 +94,6 @@ SocketAddress local_address_of(int connected_socket) {
   socklen_t bytes = sizeof(address);
   if (getsockname(connected_socket, reinterpret_cast<sockaddr*>(&address), &bytes) != 0) return {};
   return {reinterpret_cast<const sockaddr*>(&address), bytes};
-}
-
-std::uint64_t received_bytes_of(int connected_socket) {
-  tcp_info info = {};
-  socklen_t bytes = sizeof(info);
-  if (getsockopt(connected_socket, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
-  return info.tcpi_bytes_received;
 }
 
 }  // namespace infold::io

@@ -18,10 +18,12 @@ namespace infold::io {
 base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Instant deadline,
                                          const std::stop_token& stop = {});
 
+// Begins to connect and does not wait. The socket becomes writable when the attempt is over, and
+// has_connected() says how. The socket is not open if there is no descriptor or no route.
+FileDescriptor start_to_connect(const SocketAddress& there);
+bool has_connected(int socket);
+
 // The local address of a connection.
 SocketAddress local_address_of(int connected_socket);
-
-// How many bytes the connection has received. 0 if the system does not count them.
-std::uint64_t received_bytes_of(int connected_socket);
 
 }  // namespace infold::io

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A probe carries the instant at which it was sent. Its length says whether it is a small or a full
-// probe.
+// A probe carries a number that nobody can guess, so an echo proves that its sender has received
+// the probe. When and where the probe was sent is remembered here and does not travel.
 #include "io/udp/path_probe.h"
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <vector>
 
 #include "base/check.h"
 #include "io/host/clock.h"
+#include "io/host/entropy.h"
 #include "wire/infold_wire.h"
 
 namespace infold::io {
@@ -19,23 +21,37 @@ constexpr std::size_t kSmallBytes = INFOLD_PROBE_BYTES_MIN;
 // Longer than a round trip within one building, so that probes do not flood a slow path.
 constexpr base::Duration kGap = base::milliseconds(20);
 
-void write_probe(base::Instant sent_at, std::span<std::byte> datagram) {
+struct Sent {
+  std::size_t site;
+  std::size_t bytes;
+  base::Instant at;
+};
+// The probes of one call, by their numbers: at most two for each site in each gap.
+using SentProbes = std::map<std::uint64_t, Sent>;
+
+void write_probe(const Sent& sent, std::span<std::byte> datagram, SentProbes& probes) {
+  const std::uint64_t number = fresh_number();
+  probes.insert_or_assign(number, sent);
   std::fill(datagram.begin(), datagram.end(), std::byte{0});
   datagram[0] = std::byte{INFOLD_PROBE_MAGIC};
-  std::memcpy(&datagram[8], &sent_at.ns, sizeof(sent_at.ns));
+  std::memcpy(&datagram[8], &number, sizeof(number));
 }
 
 // Records an echo in its site's report. Returns true if it is the first full echo from that site.
 bool take_echo(const UdpSocket::Arrival& arrival, std::span<const SocketAddress> sites,
-               std::span<PathReport> reports, std::size_t datagram_bytes) {
-  const auto site = std::find(sites.begin(), sites.end(), *arrival.from);
-  const bool is_echo = arrival.datagram.size() >= kSmallBytes && site != sites.end() &&
-                       arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC};
+               const SentProbes& probes, std::span<PathReport> reports,
+               std::size_t datagram_bytes) {
+  const bool is_echo =
+      arrival.datagram.size() >= kSmallBytes && arrival.datagram[0] == std::byte{INFOLD_ECHO_MAGIC};
   if (!is_echo) return false;
-  PathReport& report = reports[static_cast<std::size_t>(site - sites.begin())];
-  std::int64_t sent_at = 0;
-  std::memcpy(&sent_at, &arrival.datagram[8], sizeof(sent_at));
-  const base::Duration took = monotonic_now() - base::Instant{sent_at};
+  std::uint64_t number = 0;
+  std::memcpy(&number, &arrival.datagram[8], sizeof(number));
+  const auto found = probes.find(number);
+  if (found == probes.end()) return false;
+  const Sent& sent = found->second;
+  if (sites[sent.site] != *arrival.from || sent.bytes != arrival.datagram.size()) return false;
+  PathReport& report = reports[sent.site];
+  const base::Duration took = monotonic_now() - sent.at;
   if (!report.answers && took.ns > 0) report.round_trip = took;
   report.answers = true;
   if (report.carries || arrival.datagram.size() != datagram_bytes) return false;
@@ -66,13 +82,14 @@ std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAdd
   std::vector<PathReport> reports(sites.size());
   std::size_t carrying = 0;
   std::vector<std::byte> probe(datagram_bytes);
+  SentProbes probes;
   const base::Instant end = monotonic_now() + limit;
   for (base::Instant now = monotonic_now(); now < end && carrying < sites.size();
        now = monotonic_now()) {
     for (std::size_t i = 0; i < sites.size(); ++i) {
       if (reports[i].carries) continue;
       for (const std::size_t bytes : {kSmallBytes, datagram_bytes}) {
-        write_probe(now, std::span(probe).first(bytes));
+        write_probe({i, bytes, now}, std::span(probe).first(bytes), probes);
         socket.send(sites.subspan(i, 1), std::span<const std::byte>(probe).first(bytes));
         socket.flush();
       }
@@ -81,7 +98,7 @@ std::vector<PathReport> probe_paths(UdpSocket& socket, std::span<const SocketAdd
     while (carrying < sites.size() && monotonic_now() < again) {
       socket.wait(again);
       for (const UdpSocket::Arrival& arrival : socket.receive()) {
-        carrying += take_echo(arrival, sites, reports, datagram_bytes) ? 1 : 0;
+        carrying += take_echo(arrival, sites, probes, reports, datagram_bytes) ? 1 : 0;
       }
     }
   }

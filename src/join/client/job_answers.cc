@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/plain_text.h"
 #include "core/format.h"
 #include "io/address/socket_address.h"
 #include "join/job_plan.h"
@@ -29,12 +31,8 @@ constexpr std::size_t kMessageBytesMax = 2048;
 using Misfit = std::optional<std::string>;
 
 // Makes a host's text fit to show to a person: cuts it, and replaces control characters.
-std::string printable(const std::string& text, std::size_t bytes_max) {
-  std::string shown = text.substr(0, bytes_max);
-  std::replace_if(
-      shown.begin(), shown.end(),
-      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F; }, '?');
-  return shown;
+std::string printable(std::string_view text, std::size_t bytes_max) {
+  return base::plain_text(text.substr(0, bytes_max));
 }
 
 tl::unexpected<Refusal> misfit(const std::string& host, const char* message, const Misfit& what) {

@@ -255,6 +255,10 @@ TEST(Answers, TextIsSafeToPrint) {
   EXPECT_EQ(refusal.message.substr(0, 9), "?[2Jgone\n");
   EXPECT_EQ(refusal.message.size(), 2048U);
   EXPECT_EQ(refusal.rank, -1);
+  v1::Ended ended;
+  ended.set_reason(v1::Ended::SWITCH_LOST);
+  ended.set_address("10.0.0.1\u009b2J\u202e");
+  EXPECT_EQ(heard_end(ended, 4).lost_switch, "10.0.0.1?2J?");
 }
 
 }  // namespace

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of a rank's reaction to answers: honest answers for a test to spoil, and a host that
-// sends a test's answers.
+// For tests of a rank's reaction to answers: honest ones, to be spoilt, and a host that sends the
+// answers of a test.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <functional>
-#include <memory>
+#include <netinet/in.h>
 #include <string>
+#include <sys/socket.h>
+#include <thread>
 #include <utility>
 
-#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "io/host/file_descriptor.h"
+#include "join/connection/other_end_testing.h"
 #include "join/messages/record_message.h"
-#include "proto/infold/v1/control.grpc.pb.h"
+#include "proto/infold/v1/control.pb.h"
 
 namespace infold::join::testing {
 
-// Makes the terms for rank 0 of `world`, in a job with a site at a switch and two sites at ranks.
+// To rank 0 of `world`, of a job at a switch and at two ranks' sites.
 inline v1::JoinReply joined_reply(std::uint32_t world = 4) {
   v1::JoinReply reply;
   v1::Joined& joined = *reply.mutable_joined();
@@ -56,46 +57,51 @@ inline v1::JoinReply go_reply() {
   return reply;
 }
 
+// A host that takes one connection after the other. Its end of each follows the script, after which
+// the rank hears the end.
 class ScriptedHost {
  public:
-  using Stream = grpc::ServerReaderWriter<v1::JoinReply, v1::JoinRequest>;
-  using Script = std::function<void(Stream&)>;
+  using Script = std::function<void(OtherEnd&)>;
 
-  // Runs the script for each stream. The stream ends when the script does.
-  explicit ScriptedHost(Script script) : service_(std::move(script)) {
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    EXPECT_NE(port, 0);
-    address_ = "127.0.0.1:" + std::to_string(port);
+  explicit ScriptedHost(Script script) : script_(std::move(script)) {
+    sockaddr_in own = {};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof(own);
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&own), bytes), 0);
+    EXPECT_EQ(listen(listener_.get(), 8), 0);
+    EXPECT_EQ(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&own), &bytes), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(own.sin_port));
+    thread_ = std::thread([this] { serve(); });
   }
-  ~ScriptedHost() { server_->Shutdown(std::chrono::system_clock::now()); }
+  ~ScriptedHost() {
+    shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
   const std::string& address() const { return address_; }
 
  private:
-  class Service final : public v1::Control::Service {
-   public:
-    explicit Service(Script script) : script_(std::move(script)) {}
-    grpc::Status Join(grpc::ServerContext*, Stream* stream) override {
-      script_(*stream);
-      return grpc::Status::OK;
+  void serve() {
+    for (;;) {
+      io::FileDescriptor next(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!next.is_open()) return;
+      OtherEnd rank(std::move(next));
+      script_(rank);
+      rank.close_half();
+      rank.drain();
     }
+  }
 
-   private:
-    Script script_;
-  };
-
-  Service service_;
-  std::unique_ptr<grpc::Server> server_;
+  const Script script_;
+  const io::FileDescriptor listener_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   std::string address_;
+  std::thread thread_;
 };
 
-// Answers nothing until the rank has gone.
-inline void stay_silent(ScriptedHost::Stream& stream) {
+// Until the rank has gone, in answer to nothing.
+inline void stay_silent(OtherEnd& rank) {
   v1::JoinRequest request;
-  while (stream.Read(&request)) {
+  while (rank.hear(request)) {
   }
 }
 

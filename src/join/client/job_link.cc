@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpcpp/grpcpp.h>
 
 #include "base/mutex.h"
 #include "io/address/name_lookup.h"
@@ -22,10 +21,6 @@ using Clock = std::chrono::steady_clock;
 // The host knows why a job does not start, but this rank does not. The rank therefore waits for the
 // host's refusal a little longer than it has asked the host to wait.
 constexpr auto kSlack = std::chrono::milliseconds(400);
-
-base::Instant instant(Clock::time_point at) {
-  return {std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count()};
-}
 
 }  // namespace
 
@@ -46,14 +41,14 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     // The host sees where the connection comes from. Behind a NAT, this rank does not know that.
     io::SocketAddress& source = options.hello.source;
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
-    channel_ = channel_over(socket->release());
     options.host = host_;
     options.question = question();
     options.joins_by = limits_.joins_by + kSlack;
     options.connects_by = std::min(limits_.connects_by, options.joins_by);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limits_.joins_by - Clock::now());
     options.hello.patience = std::max(left, std::chrono::milliseconds(1));
-    stream_ = JobStream::open(channel_, options, shared_from_this());
+    loop_ = shared_loop();
+    stream_ = JobStream::open(*loop_, std::move(*socket), options, shared_from_this());
     Answer<JobTerms> told = wait_for(&State::terms_);
     if (!told) return tl::unexpected(told.error());
     agreed_ = std::move(*told);
@@ -82,7 +77,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   }
 
   // The stream's last call comes after the end listener's last call has returned. This thread frees
-  // the channel, as the channel requires.
+  // the loop, whose own thread must not be the last to do so.
   void part(const Parting& parting) {
     if (!stream_) return;
     base::MutexLock lock(mutex_);
@@ -94,7 +89,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     while (!is_over_ || is_telling_) changed_.wait(lock);
     lock.unlock();
     stream_.reset();
-    channel_.reset();
+    loop_.reset();
   }
 
   void cut() {
@@ -140,7 +135,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
  private:
   Answer<io::FileDescriptor> connect(Clock::time_point begun, Clock::time_point connects_by) {
     if (!limits_.at.is_set()) {
-      const auto found = io::look_up(address_, "the host", instant(connects_by), limits_.stop);
+      const auto found = io::look_up(address_, "the host", instant_of(connects_by), limits_.stop);
       if (!found && found.error().code == base::Code::cancelled) return given_up();
       if (!found) {
         return tl::unexpected(Refusal{RefusalReason::too_late,
@@ -148,7 +143,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
       }
       limits_.at = *found;
     }
-    auto socket = io::connect_tcp(limits_.at, instant(connects_by), limits_.stop);
+    auto socket = io::connect_tcp(limits_.at, instant_of(connects_by), limits_.stop);
     if (socket) return std::move(*socket);
     if (socket.error().code == base::Code::cancelled) return given_up();
     if (socket.error().code != base::Code::deadline_exceeded) {
@@ -195,7 +190,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
   const std::string address_;
   Limits limits_;
   const std::string host_;
-  std::shared_ptr<grpc::Channel> channel_;
+  std::shared_ptr<ConnectionLoop> loop_;
   std::unique_ptr<JobStream> stream_;
   JobTerms agreed_;  // what this rank has heard of, for the thread that uses the link
   bool is_rank_0_ = false;

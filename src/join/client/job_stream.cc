@@ -1,134 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One lock guards a stream's state, and is never held while the stream's listener is called. The
-// stream's object lives until gRPC has called OnDone(), even if its owner has gone.
+// One lock for a stream's state, never held while its listener is called. The loop keeps the state
+// until the connection is closed, even if its owner has gone.
 #include "join/client/job_stream.h"
 
 #include <algorithm>
-#include <atomic>
 #include <deque>
 #include <utility>
 
 #include <fmt/format.h>
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
 
 #include "base/mutex.h"
-#include "join/alarm.h"
+#include "io/host/clock.h"
 #include "join/client/answer_reader.h"
-#include "join/messages/end_message.h"
-#include "join/messages/record_message.h"
-#include "join/messages/refusal_message.h"
-#include "proto/infold/v1/control.grpc.pb.h"
+#include "join/client/requests.h"
+#include "join/connection/frames.h"
 
 namespace infold::join {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Longer than the other side lingers for ranks that still need this one.
-constexpr auto kGoodbye = std::chrono::milliseconds(2500);
-// While joining, no other rank needs this one.
-constexpr auto kEarlyGoodbye = std::chrono::milliseconds(400);
-
-grpc::ChannelArguments arguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Despite its name, this limits an attempt and its handshake, which take long on a busy host.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
-  return arguments;
-}
-
-v1::JoinRequest hello_request(const Hello& hello) {
-  v1::JoinRequest request;
-  v1::Hello& message = *request.mutable_hello();
-  message.set_protocol_version(kProtocolVersion);
-  message.set_job(hello.job);
-  message.set_rank(hello.rank);
-  message.set_world(hello.world);
-  message.set_datagram_bytes_max(hello.datagram_bytes_max);
-  message.set_small_slots(hello.small_slots);
-  message.set_bulk_slots(hello.bulk_slots);
-  if (hello.site) {
-    message.set_site_address(hello.site->address);
-    message.set_site_weight(hello.site->weight);
-    *message.mutable_site_record() = message_of(hello.site->record);
-  }
-  if (hello.host) {
-    message.set_host_identity(hello.host->identity);
-    message.set_host_meeting(hello.host->meeting);
-  }
-  message.set_element_bytes(hello.element_bytes);
-  message.set_always_shares(hello.always_shares);
-  message.set_wants_native(hello.wants_native);
-  message.set_takes_brief(hello.takes_brief);
-  message.set_patience_ms(static_cast<std::uint32_t>(hello.patience.count()));
-  if (hello.rack) {
-    v1::RackSwitch& rack = *message.mutable_rack();
-    rack.set_identity(hello.rack->identity);
-    rack.set_address(hello.rack->address);
-    rack.set_sites(hello.rack->sites);
-    *rack.mutable_record() = message_of(hello.rack->record);
-    if (hello.rack->source.is_set()) rack.set_source(hello.rack->source.host_text_elsewhere());
-  }
-  if (hello.source.is_set()) message.set_source(hello.source.host_text_elsewhere());
-  return request;
-}
-
-v1::JoinRequest ready_request(const ReadyReport& report) {
-  v1::JoinRequest request;
-  v1::Ready& ready = *request.mutable_ready();
-  ready.set_shares_memory(report.shares_memory);
-  ready.set_site_order(report.site_order);
-  if (report.verifies) ready.set_verifies(*report.verifies);
-  ready.set_calls_finished(report.calls_finished);
-  ready.set_calls_beyond(report.calls_beyond);
-  if (report.obstacle) *ready.mutable_obstacle() = refused_of(*report.obstacle);
-  return request;
-}
-
-v1::JoinRequest leave_request(const Parting& parting) {
-  v1::JoinRequest request;
-  if (parting.way == Parting::lost) {
-    request.mutable_lost();
-    return request;
-  }
-  *request.mutable_leave() = leave_of(parting.abort);
-  if (parting.why) *request.mutable_leave()->mutable_why() = refused_of(*parting.why);
-  return request;
-}
-
-v1::JoinRequest note_request(const CallNote& note) {
-  v1::JoinRequest request;
-  if (const auto* const size = std::get_if<SizeNote>(&note)) {
-    request.mutable_transfer_size()->set_transfer(size->transfer);
-    request.mutable_transfer_size()->set_elements(size->elements);
-    return request;
-  }
-  const auto& begun = std::get<TransferNote>(note);
-  v1::Transfer& transfer = *request.mutable_transfer();
-  transfer.set_collective(static_cast<std::uint32_t>(begun.collective));
-  transfer.set_reduction(static_cast<std::uint32_t>(begun.reduction));
-  transfer.set_format(static_cast<std::uint32_t>(begun.layout.format));
-  transfer.set_type(static_cast<std::uint32_t>(begun.layout.dtype));
-  transfer.set_elements(begun.elements);
-  transfer.set_root(begun.root);
-  transfer.set_encoding(begun.encoding);
-  transfer.set_priority(static_cast<std::uint32_t>(begun.priority));
-  transfer.set_after(begun.after);
-  transfer.set_sized_later(begun.sized_later);
-  transfer.set_has_codes(begun.has_codes);
-  return request;
-}
+// Longer than the other side lingers for ranks that still need us.
+constexpr auto kGoodbye = base::milliseconds(2500);
+// While joining no other rank needs us.
+constexpr auto kEarlyGoodbye = base::milliseconds(400);
+// A keepalive goes out so often, whatever else is said and heard. So each end hears the other one
+// twice within the time after which it counts as gone.
+constexpr auto kAskEvery = base::seconds(5);
+constexpr auto kSilenceMax = base::seconds(10);
+constexpr std::size_t kRoom = 16 << 10;
 
 }  // namespace
+
+base::Instant instant_of(std::chrono::steady_clock::time_point at) {
+  if (at == std::chrono::steady_clock::time_point::max()) return base::Instant::never();
+  return {std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count()};
+}
 
 Refusal no_answer(const std::string& host, const std::string& question, double seconds) {
   return {RefusalReason::too_late,
@@ -137,62 +43,21 @@ Refusal no_answer(const std::string& host, const std::string& question, double s
           -1};
 }
 
-// A target is a part of a URI, in which the % before a link's name would begin an escape.
-std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
-  std::string target = address;
-  if (const std::size_t at = target.find('%'); at != std::string::npos) {
-    target.replace(at, 1, "%25");
-  }
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments());
-}
-
-std::shared_ptr<grpc::Channel> channel_over(int connected_socket) {
-  return grpc::CreateCustomInsecureChannelFromFd("rank", connected_socket, arguments());
-}
-
-// The stream as gRPC sees it. Destroys itself when gRPC is done with it.
-class JobStream::Call final : public grpc::ClientBidiReactor<v1::JoinRequest, v1::JoinReply> {
- public:
-  Call(const std::shared_ptr<grpc::Channel>& channel, State* state)
-      : stub_(v1::Control::NewStub(channel)) {
-    state_.store(state);
-    context_.set_wait_for_ready(true);
-    stub_->async()->Join(&context_, this);
-    AddHold();  // for messages that are sent from outside of gRPC's calls
-  }
-  void cancel() { context_.TryCancel(); }
-
-  void OnReadInitialMetadataDone(bool ok) override;
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnDone(const grpc::Status& status) override;
-
- private:
-  // Atomic because ThreadSanitizer does not see gRPC's own synchronisation.
-  std::atomic<State*> state_ = nullptr;
-  std::unique_ptr<v1::Control::Stub> stub_;
-  grpc::ClientContext context_;
-};
-
-class JobStream::State : public std::enable_shared_from_this<State> {
+class JobStream::State final : public Conversation {
  public:
   State(const Options& options, std::shared_ptr<RankListener> listener)
       : options_(options),
-        opened_(Clock::now()),
+        opened_(io::monotonic_now()),
         listener_(std::move(listener)),
-        reader_(options.hello, options.host) {}
-
-  void open(const std::shared_ptr<grpc::Channel>& channel) {
-    const base::MutexLock lock(mutex_);
-    keeps_ = shared_from_this();
-    call_ = new Call(channel, this);
+        frames_(kAnswerBytesMax),
+        reader_(options.hello, options.host),
+        connects_by_(instant_of(options.connects_by)),
+        joins_by_(instant_of(options.joins_by)) {
     say(hello_request(options_.hello));
-    call_->StartRead(&reply_);
-    set_alarm(connect_alarm_, options_.connects_by, &State::miss_host);
-    set_alarm(join_alarm_, options_.joins_by, &State::miss_start);
-    call_->StartCall();
+    said_.push_back(keepalive());  // the answer shows that the host lives
   }
 
+  // From the owner.
   void ready(const ReadyReport& report) {
     const base::MutexLock lock(mutex_);
     reader_.note_ready(report.shares_memory);
@@ -202,13 +67,15 @@ class JobStream::State : public std::enable_shared_from_this<State> {
   void leave(const Parting& parting) {
     const base::MutexLock lock(mutex_);
     if (std::exchange(is_leaving_, true)) return;
-    if (is_done_) {
-      set_alarm(goodbye_alarm_, Clock::now(), &State::dismiss);
-    } else if (call_ != nullptr) {
+    if (has_ended_) {
+      wants_close_ = true;
+    } else {
       say(leave_request(parting));
-      const auto patience = reader_.is_running() || reader_.is_over() ? kGoodbye : kEarlyGoodbye;
-      set_alarm(goodbye_alarm_, Clock::now() + patience, &State::cut);
+      says_no_more_ = true;
+      const bool is_needed = reader_.is_running() || reader_.is_over();
+      goodbye_by_ = io::monotonic_now() + (is_needed ? kGoodbye : kEarlyGoodbye);
     }
+    wake();
   }
 
   void tell(const CallNote& note) {
@@ -218,170 +85,209 @@ class JobStream::State : public std::enable_shared_from_this<State> {
 
   void cut() {
     const base::MutexLock lock(mutex_);
-    const bool is_first = !std::exchange(is_leaving_, true);
-    if (call_ != nullptr) call_->cancel();
-    if (is_first && is_done_) set_alarm(goodbye_alarm_, Clock::now(), &State::dismiss);
+    is_leaving_ = wants_close_ = true;
+    wake();
   }
 
-  // gRPC calls these functions.
-  void note_answer() {
+  // From the loop.
+  void begin(Waker waker, base::Instant now) override {
     const base::MutexLock lock(mutex_);
-    is_answered_ = true;
+    waker_ = std::move(waker);
+    heard_at_ = asked_at_ = now;
   }
-  void take_answer(bool ok) {
+
+  std::size_t room(base::Instant) override { return kRoom; }
+
+  void receive(std::string_view bytes, base::Instant now) override {
+    for (bool goes_on = true; goes_on;) {
+      std::optional<Heard> heard;
+      {
+        const base::MutexLock lock(mutex_);
+        is_answered_ = true;
+        heard_at_ = now;
+        goes_on = read(bytes, heard);
+      }
+      if (heard) tell(*heard);
+    }
+  }
+
+  void hear_end(const std::string& why) override {
     std::optional<Heard> heard;
     {
       const base::MutexLock lock(mutex_);
-      if (!ok) return close();
-      is_answered_ = true;
-      if (reader_.is_over()) call_->cancel();  // nothing follows an end
-      heard = reader_.read(reply_);
-      if (heard && std::holds_alternative<Refusal>(*heard)) {
-        refusal_ = std::get<Refusal>(std::move(*heard));
-        call_->cancel();
-      }
-      if (is_leaving_) heard.reset();
+      heard = end(why);
     }
     if (heard) tell(*heard);
-    const base::MutexLock lock(mutex_);
-    reply_.Clear();
-    call_->StartRead(&reply_);
   }
-  void note_said(bool ok) {
+
+  std::string_view output(base::Instant) override {
     const base::MutexLock lock(mutex_);
+    return said_.empty() ? std::string_view() : std::string_view(said_.front()).substr(sent_);
+  }
+
+  void sent(std::size_t bytes, base::Instant) override {
+    const base::MutexLock lock(mutex_);
+    sent_ += bytes;
+    if (sent_ < said_.front().size()) return;
     said_.pop_front();
-    if (!ok) return close();
-    if (!said_.empty()) write_next();
+    sent_ = 0;
   }
-  // Destroys the call before the listener's last call, which ends the call's use of the channel.
-  void note_done(Call* call, const grpc::Status& status) {
-    std::optional<Heard> last;
+
+  base::Instant deadline() override {
+    const base::MutexLock lock(mutex_);
+    base::Instant next = goodbye_by_;
+    if (!is_answered_) next = std::min(next, connects_by_);
+    if (!has_started()) next = std::min(next, joins_by_);
+    if (is_answered_ && !has_ended_) next = std::min({next, asks_at(), heard_at_ + kSilenceMax});
+    return next;
+  }
+
+  void pass(base::Instant now) override {
+    std::optional<Heard> heard;
+    {
+      const base::MutexLock lock(mutex_);
+      if (goodbye_by_ <= now) wants_close_ = true;
+      if ((!is_answered_ && connects_by_ <= now) || (!has_started() && joins_by_ <= now)) {
+        be_late(now);
+      }
+      if (!is_answered_ || has_ended_) return;
+      if (heard_at_ + kSilenceMax <= now) {
+        heard = end("it has answered nothing for 10 s");
+      } else if (asks_at() <= now) {
+        asked_at_ = now;
+        if (said_.empty()) said_.push_back(keepalive());
+      }
+    }
+    if (heard) tell(*heard);
+  }
+
+  Wish wish() override {
+    const base::MutexLock lock(mutex_);
+    if (wants_close_) return Wish::close;
+    return says_no_more_ ? Wish::finish : Wish::talk;
+  }
+
+  void closed() override {
     std::optional<Refusal> refusal;
-    std::shared_ptr<State> self;
     {
       const base::MutexLock lock(mutex_);
-      self = std::move(keeps_);
-      call_ = nullptr;
-      connect_alarm_.cancel();
-      join_alarm_.cancel();
-      goodbye_alarm_.cancel();
-      last = reader_.end(status.ok() ? "" : status.error_message());
-      if (last && std::holds_alternative<Refusal>(*last) && !refusal_) {
-        refusal_ = std::get<Refusal>(std::move(*last));
-      }
-      if (is_leaving_) {
-        last.reset();
-        refusal_.reset();
-      }
-      refusal = refusal_;
+      waker_ = nullptr;
+      if (!is_leaving_) refusal = refusal_;
     }
-    delete call;
-    if (refusal) {
-      listener_->refused(*refusal);
-      listener_.reset();
-      return;
-    }
-    if (last) tell(*last);
-    {
-      const base::MutexLock lock(mutex_);
-      is_done_ = true;
-      if (!is_leaving_) return;
-    }
-    dismiss();
+    const std::shared_ptr<RankListener> listener = std::exchange(listener_, nullptr);
+    refusal ? listener->refused(*refusal) : listener->dismissed();
   }
 
  private:
-  using Ring = void (State::*)();
+  // Whether there may be more to read.
+  bool read(std::string_view& bytes, std::optional<Heard>& heard) REQUIRES(mutex_) {
+    if (has_ended_ || wants_close_ || reader_.is_over()) return false;
+    const FrameReader::Frame frame = frames_.next(bytes);
+    if (!frame) {
+      heard = end(fmt::format("it announced a message of {} bytes, but {} are allowed",
+                              frame.error().length, kAnswerBytesMax));
+      return false;
+    }
+    if (!*frame) return false;
+    if ((*frame)->empty()) return true;
+    v1::JoinReply reply;
+    if (!reply.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size()))) {
+      heard = end("it sent bytes that are no JoinReply");
+      return false;
+    }
+    heard = take(reader_.read(reply));
+    return true;
+  }
+
+  // The host says nothing more that matters.
+  std::optional<Heard> end(const std::string& why) REQUIRES(mutex_) {
+    has_ended_ = true;
+    if (is_leaving_) wants_close_ = true;
+    return take(reader_.end(why));
+  }
+
+  // What the listener is to hear now. It hears a refusal last.
+  std::optional<Heard> take(std::optional<Heard> heard) REQUIRES(mutex_) {
+    if (heard && std::holds_alternative<Refusal>(*heard)) {
+      if (!refusal_) refusal_ = std::get<Refusal>(std::move(*heard));
+      wants_close_ = true;
+      heard.reset();
+    }
+    if (is_leaving_) heard.reset();
+    return heard;
+  }
 
   void tell(const Heard& heard) {
     if (const auto* const terms = std::get_if<JobTerms>(&heard)) listener_->all_here(*terms);
     if (const auto* const go = std::get_if<Go>(&heard)) listener_->all_ready(go->groups);
     if (const auto* const end = std::get_if<JobEnd>(&heard)) listener_->ended(*end);
   }
-  void dismiss() { std::exchange(listener_, nullptr)->dismissed(); }
 
-  // An alarm may still ring after the event that it waits for.
-  void set_alarm(Alarm& alarm, Clock::time_point at, Ring ring) REQUIRES(mutex_) {
-    if (at == Clock::time_point::max()) return;
-    alarm.set(at - Clock::now(), [self = shared_from_this(), ring] { (self.get()->*ring)(); });
+  bool has_started() const REQUIRES(mutex_) { return reader_.is_running() || reader_.is_over(); }
+
+  base::Instant asks_at() const REQUIRES(mutex_) {
+    return says_no_more_ ? base::Instant::never() : asked_at_ + kAskEvery;
   }
 
-  void miss_host() {
-    const base::MutexLock lock(mutex_);
-    if (!is_answered_) be_late();
-  }
-  void miss_start() {
-    const base::MutexLock lock(mutex_);
-    if (!reader_.is_running() && !reader_.is_over()) be_late();
-  }
-
-  void be_late() REQUIRES(mutex_) {
-    if (call_ == nullptr || refusal_) return;
-    const auto waited = std::chrono::duration<double>(Clock::now() - opened_).count();
+  void be_late(base::Instant now) REQUIRES(mutex_) {
+    wants_close_ = true;
+    if (refusal_) return;
+    const double waited = static_cast<double>((now - opened_).ns) * 1e-9;
     refusal_ = is_answered_
                    ? Refusal{RefusalReason::too_late,
                              fmt::format("{} has not said for {:.1f} s that all ranks can start",
                                          options_.host, waited),
                              -1}
                    : no_answer(options_.host, options_.question, waited);
-    call_->cancel();
   }
 
-  void say(v1::JoinRequest request) REQUIRES(mutex_) {
-    if (call_ == nullptr || is_closed_) return;
-    said_.push_back(std::move(request));
-    if (said_.size() == 1) write_next();
+  void say(const v1::JoinRequest& request) REQUIRES(mutex_) {
+    said_.push_back(frame_of(request));
+    wake();
   }
 
-  // A leave is the last message, so that gRPC gets no further calls from outside its own.
-  void write_next() REQUIRES(mutex_) {
-    const bool is_last = said_.front().has_leave() || said_.front().has_lost();
-    if (!is_last) return call_->StartWrite(&said_.front());
-    call_->StartWriteLast(&said_.front(), {});
-    close();
-  }
-
-  // Sends no further messages.
-  void close() REQUIRES(mutex_) {
-    if (!std::exchange(is_closed_, true)) call_->RemoveHold();
+  void wake() REQUIRES(mutex_) {
+    if (waker_) waker_();
   }
 
   const Options options_;
-  const Clock::time_point opened_;
-  std::shared_ptr<RankListener> listener_;  // null after its last call; gets one call at a time
+  const base::Instant opened_;
+  std::shared_ptr<RankListener> listener_;  // until its last call, which the loop makes
   base::Mutex mutex_;
+  Waker waker_ GUARDED_BY(mutex_);  // while the loop has this
+  FrameReader frames_ GUARDED_BY(mutex_);
   AnswerReader reader_ GUARDED_BY(mutex_);
-  Call* call_ GUARDED_BY(mutex_) = nullptr;              // null once gRPC is done
-  std::shared_ptr<State> keeps_ GUARDED_BY(mutex_);      // keeps this object until gRPC is done
-  std::deque<v1::JoinRequest> said_ GUARDED_BY(mutex_);  // messages; the first is on its way
-  v1::JoinReply reply_ GUARDED_BY(mutex_);
+  std::deque<std::string> said_ GUARDED_BY(mutex_);  // frames, not all sent
+  std::size_t sent_ GUARDED_BY(mutex_) = 0;          // bytes of the first
   std::optional<Refusal> refusal_ GUARDED_BY(mutex_);
+  base::Instant heard_at_ GUARDED_BY(mutex_);
+  base::Instant asked_at_ GUARDED_BY(mutex_);
+  const base::Instant connects_by_;
+  const base::Instant joins_by_;
+  base::Instant goodbye_by_ GUARDED_BY(mutex_) = base::Instant::never();
   bool is_answered_ GUARDED_BY(mutex_) = false;
-  bool is_closed_ GUARDED_BY(mutex_) = false;   // no further messages go to the host
-  bool is_leaving_ GUARDED_BY(mutex_) = false;  // this rank wants to leave
-  bool is_done_ GUARDED_BY(mutex_) = false;     // done, and all is told but dismissed()
-  Alarm connect_alarm_ GUARDED_BY(mutex_);
-  Alarm join_alarm_ GUARDED_BY(mutex_);
-  Alarm goodbye_alarm_ GUARDED_BY(mutex_);
+  bool is_leaving_ GUARDED_BY(mutex_) = false;  // because this rank wants to
+  bool says_no_more_ GUARDED_BY(mutex_) = false;
+  bool has_ended_ GUARDED_BY(mutex_) = false;  // the host
+  bool wants_close_ GUARDED_BY(mutex_) = false;
 };
-
-void JobStream::Call::OnReadInitialMetadataDone(bool ok) {
-  if (ok) state_.load()->note_answer();
-}
-void JobStream::Call::OnReadDone(bool ok) { state_.load()->take_answer(ok); }
-void JobStream::Call::OnWriteDone(bool ok) { state_.load()->note_said(ok); }
-void JobStream::Call::OnDone(const grpc::Status& status) {
-  state_.load()->note_done(this, grpc::Status(status));
-}
 
 JobStream::JobStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
 JobStream::~JobStream() { state_->cut(); }
 
-std::unique_ptr<JobStream> JobStream::open(const std::shared_ptr<grpc::Channel>& channel,
+std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, io::FileDescriptor connected,
                                            const Options& options,
                                            std::shared_ptr<RankListener> listener) {
   auto state = std::make_shared<State>(options, std::move(listener));
-  state->open(channel);
+  loop.add(std::move(connected), state);
+  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+}
+
+std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, const io::SocketAddress& there,
+                                           const Options& options,
+                                           std::shared_ptr<RankListener> listener) {
+  auto state = std::make_shared<State>(options, std::move(listener));
+  loop.add(there, state);
   return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
 }
 

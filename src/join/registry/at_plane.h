@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "join/registry/plane.h"
@@ -14,15 +16,22 @@ namespace infold::join {
 // Whether the plane has a job. `leaving`: it is about to forget the job.
 enum class AtPlane : std::uint8_t { no, starting, yes, leaving };
 
-// Turns an exception into a refusal, because the memory for the slots may be missing.
+// Turns an exception into a refusal, so that the ranks hear of it and the switch goes on. Only
+// memory that is missing has a remedy: the slots of the job take nearly all memory of a start.
 inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {
+  const auto cannot = [](const std::string& why) {
+    return tl::unexpected(
+        Refusal{RefusalReason::full, "the switch cannot start the job: " + why, -1});
+  };
+  constexpr const char* kNoMemory = "its memory is used up; with fewer slots it may";
   try {
     return plane.start_job(terms);
+  } catch (const std::bad_alloc&) {
+    return cannot(kNoMemory);
+  } catch (const std::length_error&) {  // a container that no memory could hold
+    return cannot(kNoMemory);
   } catch (const std::exception& error) {
-    return tl::unexpected(Refusal{RefusalReason::full,
-                                  std::string("the switch cannot start the job: ") + error.what() +
-                                      "; with fewer slots it may",
-                                  -1});
+    return cannot(error.what());
   }
 }
 

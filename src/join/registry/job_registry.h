@@ -53,7 +53,9 @@ struct RegistryLimits {
   base::Duration over_max = base::seconds(60);
   // A program may have a job for each of its dozen groups, and a job takes some kilobytes here.
   std::uint32_t jobs_max = 1024;
-  // The most jobs whose first rank came from the same address.
+  // The most jobs that ranks at one address have begun. A job counts for the address of the rank
+  // that came first, whichever rank that is: otherwise one address could keep all jobs by sending
+  // every rank but rank 0.
   std::uint32_t jobs_of_address_max = 768;
   // A job keeps a place for each of its ranks from the first hello on. The limit is enough for
   // jobs_max jobs of 256 ranks each, and one hello for a larger world cannot exceed it.
@@ -92,10 +94,13 @@ class JobRegistry final : public Registrar {
  private:
   struct Place;
   struct Job;
+  // What the jobs that an address began have, from their first hello on.
   struct OfAddress {
     std::uint32_t jobs = 0;
     std::uint32_t places = 0;
   };
+  // What the jobs with rank 0 at an address have at the plane. All ranks are here by then, and rank
+  // 0 is at the same address in every run, while any rank may come first.
   struct AtAddress {
     std::uint32_t jobs = 0;
     std::uint32_t slots = 0;
@@ -152,6 +157,7 @@ class JobRegistry final : public Registrar {
   std::uint16_t next_number_ GUARDED_BY(mutex_) = 1;
   std::uint32_t slots_used_ GUARDED_BY(mutex_) = 0;
   std::uint32_t places_ GUARDED_BY(mutex_) = 0;
+  // The key is the address of a job's first rank to come.
   std::map<std::string, OfAddress, std::less<>> of_address_ GUARDED_BY(mutex_);
   // The key is the address of rank 0.
   std::map<std::string, AtAddress, std::less<>> at_plane_of_address_ GUARDED_BY(mutex_);

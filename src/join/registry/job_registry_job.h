@@ -32,7 +32,7 @@ struct JobRegistry::Place {
 
 struct JobRegistry::Job {
   std::string name;
-  std::string address;           // the address that the job counts for
+  std::string address;           // the address of the rank that came first
   std::string address_of_slots;  // rank 0's address
   std::vector<RankPlace> ranks;
   std::vector<Place> places;  // by rank

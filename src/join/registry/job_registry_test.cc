@@ -142,11 +142,26 @@ TEST_F(Registry, MemoryThatIsMissingIsARefusalAndGivesEverythingBack) {
   const auto ranks = fill(2);
   make_ready(ranks);
   for (const Rank& rank : ranks) {
-    expect_refused(rank, RefusalReason::full, "the switch cannot start the job");
+    expect_refused(rank, RefusalReason::full,
+                   "the switch cannot start the job: its memory is used up; with fewer slots");
   }
   EXPECT_EQ(registry_.slots_free(), 1000U);
   EXPECT_THAT(registry_.status(), IsEmpty());
   plane_.has_no_memory = false;
+  run(2);
+}
+
+// Fewer slots would not help, so the refusal does not advise them.
+TEST_F(Registry, AFaultOfThePlaneIsARefusalWithItsOwnText) {
+  plane_.has_a_fault = true;
+  const auto ranks = fill(2);
+  make_ready(ranks);
+  for (const Rank& rank : ranks) {
+    expect_refused(rank, RefusalReason::full, "the switch cannot start the job: basic_string::at");
+    EXPECT_EQ(rank.ear->refusal()->message.find("slots"), std::string::npos);
+  }
+  EXPECT_EQ(registry_.slots_free(), 1000U);
+  plane_.has_a_fault = false;
   run(2);
 }
 
@@ -197,140 +212,6 @@ TEST_F(Registry, RanksThatDisagreeAboutTheWorldAreTold) {
   EXPECT_EQ(second.ear->refusal()->rank, 1);
   expect_refused(come(hello_of(1, 4)), RefusalReason::in_use, "has a rank 1 already");
   EXPECT_FALSE(first.ear->refusal().has_value());
-}
-
-// Of 1000: all that it wants, then an eighth of the free ones, then 16 each.
-TEST_F(Registry, LaterJobsGetFewerSlotsUntilNoneAreLeft) {
-  std::vector<int> granted;
-  std::uint32_t free = registry_.slots_free();
-  for (;;) {
-    const Rank rank = come(hello_of(0, 1, "job " + std::to_string(granted.size())));
-    if (rank.ear->refusal()) {
-      expect_refused(rank, RefusalReason::full, "has 3 of 1000 slots left");
-      EXPECT_THAT(rank.ear->refusal()->message, HasSubstr("wants 16"));
-      break;
-    }
-    const JobTerms terms = *rank.ear->terms();
-    EXPECT_GT(terms.small_slots, 0);
-    EXPECT_GT(terms.bulk_slots, terms.small_slots);
-    granted.push_back(terms.small_slots + terms.bulk_slots);
-    free -= static_cast<std::uint32_t>(granted.back());
-    EXPECT_EQ(registry_.slots_free(), free);
-  }
-  EXPECT_THAT(granted, ::testing::ElementsAre(512, 61, 53, 46, 41, 35, 31, 27, 24, 21, 18, 16, 16,
-                                              16, 16, 16, 16, 16, 16));
-}
-
-// The jobs of a PyTorch program's groups all have rank 0 at one address, and it may have two dozen.
-TEST_F(Registry, TwoDozenGroupsOfOneAddressFitASwitchAsItIsStarted) {
-  plane_.slots = 4096;
-  int jobs = 0;
-  for (;; ++jobs) {
-    Hello own = hello_of(0, 1, "group " + std::to_string(jobs));
-    own.address = "10.0.0.1";
-    const Rank rank = come(own);
-    if (rank.ear->refusal()) break;
-    const JobTerms terms = *rank.ear->terms();
-    EXPECT_GE(terms.small_slots + terms.bulk_slots, jobs < 4 ? 512 : 16) << jobs;
-  }
-  EXPECT_EQ(jobs, 27);
-}
-
-// The sizing that docs/howto.md gives.
-TEST_F(Registry, JobsOfOneAddressGetAllThatTheyAskForOf911SlotsEach) {
-  plane_.slots = 911 * 24;
-  for (int job = 0; job < 24; ++job) {
-    Hello own = hello_of(0, 1, "group " + std::to_string(job));
-    own.address = "10.0.0.1";
-    const JobTerms terms = come(own).ear->terms().value();
-    EXPECT_EQ(terms.small_slots + terms.bulk_slots, 512) << job;
-  }
-}
-
-TEST_F(Registry, AJobAloneGetsWhatASmallSwitchHas) {
-  for (const std::uint32_t total : {64U, 400U}) {
-    plane_.slots = total;
-    const auto ranks = run(1);
-    const JobTerms terms = *ranks[0].ear->terms();
-    EXPECT_EQ(terms.small_slots + terms.bulk_slots, static_cast<int>(total));
-    leave(ranks);
-  }
-}
-
-TEST_F(Registry, AJobGetsNoMoreThanAJobMayHave) {
-  plane_.slots = 4096;
-  plane_.slots_of_job = 256;
-  const auto ranks = run(1);
-  const JobTerms terms = *ranks[0].ear->terms();
-  EXPECT_EQ(terms.small_slots, 32);
-  EXPECT_EQ(terms.bulk_slots, 224);
-}
-
-// The first job does not get all slots, even if it asks for all.
-TEST_F(Registry, AQuarterOfTheSlotsStaysForOtherAddresses) {
-  plane_.slots = 4096;
-  Hello greedy = hello_of(0, 1, "greedy");
-  greedy.bulk_slots = 30'000;
-  greedy.address = "10.0.0.1";
-  const Rank first = come(greedy);
-  ASSERT_TRUE(first.ear->terms().has_value());
-  EXPECT_EQ(first.ear->terms()->small_slots + first.ear->terms()->bulk_slots, 2304);
-  std::uint32_t held = 2304;
-  Rank last = first;
-  for (int job = 0; !last.ear->refusal(); ++job) {
-    greedy.job = std::to_string(job);
-    last = come(greedy);
-    if (last.ear->terms()) held += last.ear->terms()->small_slots + last.ear->terms()->bulk_slots;
-  }
-  expect_refused(last, RefusalReason::full, "for jobs whose rank 0 is at 10.0.0.1");
-  EXPECT_LE(held, 3072U);
-  Hello honest = hello_of(0, 1, "honest");
-  honest.address = "10.0.0.2";
-  ASSERT_TRUE(come(honest).ear->terms().has_value());
-}
-
-TEST_F(Registry, OneAddressMayNotHaveAllJobs) {
-  RegistryOptions few = options();
-  few.limits.jobs_max = 3;
-  few.limits.jobs_of_address_max = 2;
-  JobRegistry registry(&plane_, few);
-  const auto come_from = [&](const std::string& address, const std::string& job) {
-    Hello own = hello_of(0, 2, job);
-    own.address = address;
-    return come(registry, own);
-  };
-  come_from("a", "1");
-  const Rank second = come_from("a", "2");
-  expect_refused(come_from("a", "3"), RefusalReason::full,
-                 "2 jobs come from a, which is the limit");
-  EXPECT_FALSE(come_from("b", "4").ear->refusal().has_value());
-  expect_refused(come_from("b", "5"), RefusalReason::full, "has 3 jobs, which is its limit");
-  registry.leave(second.entry, Parting::lost);
-  EXPECT_FALSE(come_from("a", "6").ear->refusal().has_value());
-}
-
-// Each job has a place for each of its ranks, however few of them come.
-TEST_F(Registry, JobsHaveAllPlacesTogetherAndOneAddressAShare) {
-  RegistryOptions few = options();
-  few.limits.places_max = 2'500;
-  few.limits.places_of_address_max = 1'500;
-  JobRegistry registry(&plane_, few);
-  const auto come_from = [&](const std::string& address, const std::string& job,
-                             std::size_t world) {
-    Hello own = hello_of(0, world, job);
-    own.address = address;
-    return come(registry, own);
-  };
-  const Rank first = come_from("a", "1", 1'000);
-  expect_refused(come_from("a", "2", 501), RefusalReason::full,
-                 "jobs of 1000 ranks come from a, and 501 more would exceed the limit for one");
-  EXPECT_FALSE(come_from("a", "3", 500).ear->refusal().has_value());
-  EXPECT_FALSE(come_from("b", "4", 1'000).ear->refusal().has_value());
-  expect_refused(come_from("c", "5", 1), RefusalReason::full,
-                 "the jobs at the switch have 2500 ranks, and 1 more would exceed its limit, 2500");
-  registry.leave(first.entry, Parting::lost);
-  EXPECT_FALSE(come_from("c", "6", 1'000).ear->refusal().has_value());
-  expect_refused(come_from("c", "7", 1), RefusalReason::full, "would exceed its limit");
 }
 
 // Not at the hello: the ranks might all come through racks' switches.

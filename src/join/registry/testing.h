@@ -41,8 +41,9 @@ class FakePlane final : public Plane {
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes; }
   Answer<void> start_job(const JobTerms& terms) override {
     if (const auto meanwhile = look_at(&FakePlane::while_starting_)) meanwhile(terms);
-    // Throws, like an allocation that fails.
+    // Both throw: like an allocation that is too large, and like a fault of the plane.
     if (has_no_memory) std::vector<std::uint64_t>().reserve(~std::size_t{0});
+    if (has_a_fault) static_cast<void>(std::string().at(1));
     const base::MutexLock lock(mutex_);
     if (refusal_) return tl::unexpected(*refusal_);
     started_.push_back(terms);
@@ -70,6 +71,7 @@ class FakePlane final : public Plane {
   std::atomic<std::uint32_t> datagram_bytes = 8972;
   std::atomic<std::uint32_t> elements;
   std::atomic<bool> has_no_memory = false;
+  std::atomic<bool> has_a_fault = false;
 
   // Called while a job starts, without the lock.
   void while_starting(std::function<void(const JobTerms&)> action) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "join/client/job_stream.h"
+#include "join/connection/connection_loop.h"
 #include "join/job_terms.h"
 #include "join/relay/rack_relay_job.h"
 
@@ -22,17 +23,17 @@ tl::unexpected<Refusal> invalid(std::string message) {
 
 const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
 
-// All ranks share one channel, because it is this switch that connects to the parent.
+// One thread serves the links of all ranks.
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
-  options.link = [channel = channel_to(options.parent), parent = options.parent](
+  options.link = [loop = std::make_shared<ConnectionLoop>(), parent = options.parent](
                      const Hello& hello, std::shared_ptr<RankListener> listener) {
     JobStream::Options stream;
     stream.hello = hello;
-    stream.host = "the switch's parent " + parent;
+    stream.host = "the switch's parent " + parent.text();
     stream.joins_by = std::chrono::steady_clock::now() + hello.patience;
     stream.connects_by = stream.joins_by;
-    return JobStream::open(channel, stream, std::move(listener));
+    return JobStream::open(*loop, parent, stream, std::move(listener));
   };
   return options;
 }
@@ -92,7 +93,7 @@ Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path
                           options_.address)
             : fmt::format(
                   "the switch at {} has a parent itself, {}; a rack's parent must have none",
-                  options_.address, options_.parent));
+                  options_.address, options_.parent.text()));
   }
   Hello up = hello;
   const std::vector<SiteAddress> sites = plane_.sites();

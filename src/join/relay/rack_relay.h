@@ -35,7 +35,7 @@
 namespace infold::join {
 
 struct RackRelayOptions {
-  std::string parent;             // the parent's join address
+  io::SocketAddress parent;       // the parent's join address
   std::string address;            // where ranks join here, for errors
   std::string identity;           // identifies this switch's process
   io::SocketAddress source = {};  // where packets to the parent come from; unset: as the connection

@@ -39,14 +39,15 @@ std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const Hello& hello, cons
       terms.datagram_bytes_max > plane_.datagram_bytes_max()) {
     job->obstacle =
         Refusal{RefusalReason::invalid,
-                "the parent at " + options_.parent +
+                "the parent at " + options_.parent.text() +
                     " asks for longer packets than the switch at " + options_.address + " takes",
                 -1};
   } else if (const core::FormatSet lacking = terms.formats - can.formats; !lacking.is_empty()) {
-    job->obstacle = Refusal{RefusalReason::invalid,
-                            "the parent at " + options_.parent + " asks for " + names_of(lacking) +
-                                ", which the switch at " + options_.address + " does not sum",
-                            -1};
+    job->obstacle =
+        Refusal{RefusalReason::invalid,
+                "the parent at " + options_.parent.text() + " asks for " + names_of(lacking) +
+                    ", which the switch at " + options_.address + " does not sum",
+                -1};
   }
   // Ranks get valid terms even so, and hear of the obstacle later.
   job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
@@ -66,10 +67,10 @@ JobTerms RackRelay::own_terms(const JobTerms& terms, std::uint32_t rank) const {
   } else if (rack != nullptr) {
     const auto shared = static_cast<std::size_t>(first_of_ranks - terms.sites.begin());
     own.sites.resize(std::min(own.sites.size(), shared));
-    own.parent = options_.parent;
+    own.parent = options_.parent.text();
     own.below.emplace();
     own.below->rack = *rack;
-    const std::string host = options_.parent.substr(0, options_.parent.rfind(':'));
+    const std::string host = own.parent.substr(0, own.parent.rfind(':'));
     for (std::size_t site = 0; site < own.sites.size(); ++site) {
       const std::string& address = terms.sites[site].address;
       own.below->sites.push_back(address.starts_with(':') ? host + address : address);
@@ -107,7 +108,7 @@ void RackRelay::look_up(const std::shared_ptr<Job>& job) {
   }
   std::optional<Refusal> unreachable;
   if (job->up.racks.empty()) {
-    unreachable = Refusal{RefusalReason::invalid, "the host at " + options_.parent +
+    unreachable = Refusal{RefusalReason::invalid, "the host at " + options_.parent.text() +
                                                       " does not know racks: a parent must be " +
                                                       "an `infold switch` of this version"};
   } else if (job->terms.below && !is_one_host(job->up.groups, job->up.world)) {
@@ -166,7 +167,7 @@ bool RackRelay::make_room(Job& job) {
     } else {
       job.obstacle = Refusal{RefusalReason::in_use,
                              fmt::format("the parent at {} has given number {} to two jobs",
-                                         options_.parent, key.first),
+                                         options_.parent.text(), key.first),
                              -1};
     }
   }
@@ -259,7 +260,7 @@ void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
   Rank& rank = found->second;
   JobEnd told = end;
   const bool says_who = end.lost_rank || !end.lost_switch.empty() || end.abort;
-  if (!says_who) told.lost_switch = options_.parent;
+  if (!says_who) told.lost_switch = options_.parent.text();
   end_at_plane(rank.job, end);
   if (rank.leaves || std::exchange(rank.is_told, true)) return;
   if (rank.went) {

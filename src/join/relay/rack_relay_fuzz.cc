@@ -170,7 +170,7 @@ class Run {
 
   RackRelayOptions options() {
     RackRelayOptions options;
-    options.parent = "10.0.0.9:7700";
+    options.parent = *io::SocketAddress::parse_number("10.0.0.9:7700", "parent");
     options.address = "10.0.0.8:7700";
     options.identity = "rack-1";
     options.source = host_of(kSource);

@@ -84,7 +84,7 @@ class RelayStart : public ::testing::Test {
   }
   RackRelayOptions options() {
     RackRelayOptions options;
-    options.parent = "10.0.0.9:7700";
+    options.parent = *io::SocketAddress::parse_number("10.0.0.9:7700", "test");
     options.address = "10.0.0.8:7700";
     options.identity = "rack-1";
     options.on_event = [](const JoinEvent&) {};

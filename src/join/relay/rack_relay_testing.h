@@ -66,7 +66,8 @@ struct Leaf {
   Leaf(const std::string& parent, const std::string& name, std::size_t sites,
        const io::SocketAddress& source = {})
       : plane(sites),
-        relay(plane, uplink, {parent, name, "life of " + name, source}),
+        relay(plane, uplink,
+              {*io::SocketAddress::parse_number(parent, "test"), name, "life of " + name, source}),
         server(std::move(*JoinServer::start(kAnyPort, relay))) {}
   std::string address() const { return server->address().text(); }
 

@@ -15,20 +15,23 @@ std::string limited_address(const io::SocketAddress& address) {
          "/64";
 }
 
-AddressCounts::Taken AddressCounts::take(const std::string& address) {
-  if (all_ >= all_max_) return Taken::all_full;
-  std::uint32_t& own = of_address_[address];
-  if (own >= of_address_max_) return Taken::address_full;
-  ++own;
-  ++all_;
+AddressCounts::Taken AddressCounts::take(const std::string& address, std::uint32_t amount) {
+  if (amount > all_max_ - all_) return Taken::all_full;
+  const auto found = of_address_.find(address);
+  const std::uint32_t own = found == of_address_.end() ? 0 : found->second;
+  if (amount > of_address_max_ - own) return Taken::address_full;
+  of_address_[address] = own + amount;
+  all_ += amount;
   return Taken::yes;
 }
 
-void AddressCounts::give_back(const std::string& address) {
+void AddressCounts::give_back(const std::string& address, std::uint32_t amount) {
   const auto found = of_address_.find(address);
   if (found == of_address_.end()) return;
-  if (--found->second == 0) of_address_.erase(found);
-  --all_;
+  const std::uint32_t given = std::min(amount, found->second);
+  found->second -= given;
+  all_ -= given;
+  if (found->second == 0) of_address_.erase(found);
 }
 
 AddressRates::Bucket& AddressRates::bucket_of(const std::string& address, base::Instant now) {

@@ -21,8 +21,8 @@ class AddressCounts {
   AddressCounts(std::uint32_t all_max, std::uint32_t of_address_max)
       : all_max_(all_max), of_address_max_(of_address_max) {}
   enum class Taken : std::uint8_t { yes, all_full, address_full };
-  Taken take(const std::string& address);
-  void give_back(const std::string& address);
+  Taken take(const std::string& address, std::uint32_t amount = 1);
+  void give_back(const std::string& address, std::uint32_t amount = 1);
   std::uint32_t count() const { return all_; }
 
  private:

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "join/service/stream_gate.h"
+#include "join/service/address_limits.h"
 
 namespace infold::join::testing {
 namespace {
@@ -70,37 +70,6 @@ TEST(AddressLimits, WhatHasComeIsOwedByItsAmount) {
   EXPECT_FALSE(rates.take_or_owe("a", now, 1e12));
   EXPECT_TRUE(rates.is_empty("a", now + base::seconds(4)));
   EXPECT_FALSE(rates.is_empty("a", now + base::milliseconds(4'002)));
-}
-
-TEST(StreamGate, SaysWhichLimitARankMeets) {
-  std::vector<std::string> logged;
-  StreamGate gate(
-      {.streams_max = 3, .streams_of_address_max = 2, .hellos_per_second = 1, .hellos_at_once = 1},
-      [&](const JoinEvent& event) { logged.push_back(event.reason); });
-  EXPECT_TRUE(gate.open("a").has_value());
-  EXPECT_TRUE(gate.open("a").has_value());
-  EXPECT_EQ(gate.open("a").error().message,
-            "2 ranks at a have joined here or want to, which is the limit for one address");
-  EXPECT_TRUE(gate.open("b").has_value());
-  EXPECT_EQ(gate.open("c").error().message,
-            "3 ranks have joined here or want to, which is the limit");
-  gate.close("a");
-  EXPECT_TRUE(gate.open("c").has_value());
-  EXPECT_TRUE(gate.hello("a").has_value());
-  EXPECT_EQ(gate.hello("a").error().message, "more than 1 ranks a second want to join from a");
-  EXPECT_EQ(logged.size(), 3U);
-}
-
-TEST(StreamGate, LetsAnAddressPayForStreamsBeyondItsRate) {
-  StreamGate gate({.openings_per_second = 1, .openings_at_once = 2}, [](const JoinEvent&) {});
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(gate.open("a").has_value());
-    gate.close("a");
-  }
-  EXPECT_EQ(gate.open("a").error().message, "more than 1 streams a second are opened from a");
-  EXPECT_FALSE(gate.may_connect("a"));
-  EXPECT_TRUE(gate.may_connect("b"));
-  EXPECT_TRUE(gate.open("b").has_value());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/plain_text.h"
 #include "core/stripe.h"
 #include "core/world.h"
 #include "io/address/socket_address.h"
@@ -31,11 +32,9 @@ tl::unexpected<Refusal> invalid(std::string message, int rank = -1) {
   return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), rank});
 }
 
-// Control characters could split a line of a log or an error into several lines.
+// Control characters could split a line of a log or an error into several lines, or reorder it.
 bool is_plain(std::string_view text, std::size_t bytes_max) {
-  return text.size() <= bytes_max && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-         });
+  return text.size() <= bytes_max && text.find('\n') == text.npos && base::plain_text(text) == text;
 }
 
 Answer<SiteAddress> parse_site(const v1::Hello& hello) {

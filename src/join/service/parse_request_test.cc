@@ -79,6 +79,8 @@ TEST(ParseHello, RefusesWhatNoMachineCanDo) {
       {[](v1::Hello& hello) { hello.set_job(""); }, "1 to 128 characters"},
       {[](v1::Hello& hello) { hello.set_job(std::string(129, 'x')); }, "1 to 128 characters"},
       {[](v1::Hello& hello) { hello.set_job("a\nb"); }, "control character"},
+      {[](v1::Hello& hello) { hello.set_job("a\u009b31mb"); }, "control character"},
+      {[](v1::Hello& hello) { hello.set_job("a\u202eb"); }, "control character"},
       {[](v1::Hello& hello) { hello.set_world(0); }, "rank 1 of 0 is out of range"},
       {[](v1::Hello& hello) { hello.set_world(1025); }, "worlds 1 to 1024"},
       {[](v1::Hello& hello) { hello.set_rank(2); }, "rank 2 of 2 is out of range"},

@@ -82,6 +82,11 @@ Result<void> JobSession::find_hosts() {
   return {};
 }
 
+Error JobSession::cannot_send(const base::Error& error) const {
+  return unavailable("cannot send from " + route_.route.local.host_text() + ": " + error.detail +
+                     "; choose an address of this host with JoinOptions.address or INFOLD_ADDRESS");
+}
+
 Result<void> JobSession::open_sockets() {
   Result<PacketRoute> route =
       PacketRoute::choose(options_, hosts_.front().name, hosts_.front().address);
@@ -89,15 +94,14 @@ Result<void> JobSession::open_sockets() {
   route_ = std::move(*route);
   const io::UdpOptions udp = udp_options();
   auto socket = io::UdpSocket::open(udp);
-  const std::string local = route_.route.local.host_text();
-  if (!socket) return tl::unexpected(unavailable(local, socket.error()));
+  if (!socket) return tl::unexpected(cannot_send(socket.error()));
   socket_ = std::make_unique<io::UdpSocket>(std::move(*socket));
   if (options_.shared_memory != SharedMemory::off && options_.world > 1) {
     share_ = HostShare::open(options_.host);
   }
   if (options_.sites == Sites::switches) return {};
   auto site = OwnSite::open(udp);
-  if (!site) return tl::unexpected(unavailable(local, site.error()));
+  if (!site) return tl::unexpected(cannot_send(site.error()));
   own_site_ = std::move(*site);
   return {};
 }
@@ -124,9 +128,7 @@ std::uint32_t JobSession::driver_count() const {
 Result<void> JobSession::open_driver_sockets() {
   for (std::uint32_t i = 1; i < driver_count(); ++i) {
     auto socket = io::UdpSocket::open(udp_options());
-    if (!socket) {
-      return tl::unexpected(unavailable(route_.route.local.host_text(), socket.error()));
-    }
+    if (!socket) return tl::unexpected(cannot_send(socket.error()));
     driver_sockets_.push_back(std::move(*socket));
   }
   return {};

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "base/plain_text.h"
+
 namespace infold::rank {
 namespace {
 
@@ -35,7 +37,7 @@ join::RefusalReason reason_of(Code code) {
 }  // namespace
 
 Error join_error(Code code, const std::string& message, int rank) {
-  return {code, std::string(kPrefix) + message, rank, ""};
+  return {code, std::string(kPrefix) + base::plain_text(message), rank, ""};
 }
 
 Error unavailable(const std::string& subject, const base::Error& error) {

@@ -13,7 +13,7 @@
 
 namespace infold::rank {
 
-// The text is "join: " and the message.
+// The text is "join: " and the message, without control characters (base/plain_text.h).
 Error join_error(Code code, const std::string& message, int rank = -1);
 inline Error unavailable(const std::string& message) {
   return join_error(Code::unavailable, message);

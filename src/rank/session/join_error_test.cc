@@ -19,6 +19,12 @@ TEST(JoinError, ARefusalBecomesAnErrorThatSaysWhatToDo) {
   EXPECT_EQ(error_of({RefusalReason::in_use, "", -1}).code, Code::unavailable);
 }
 
+// A switch, or another rank through it, writes the text of a refusal.
+TEST(JoinError, NoTextOfOthersCommandsATerminalOrReordersALine) {
+  EXPECT_EQ(error_of({RefusalReason::full, "job a\u009b31m\u202eb is full\x1b[2J", -1}).message,
+            "join: job a?31m?b is full?[2J");
+}
+
 TEST(JoinError, OtherRanksHearWhoseErrorItIs) {
   const Error narrow = unavailable(
       "10.0.0.1:7700", base::Error{base::Code::unavailable, "path", "carries no full packets"});

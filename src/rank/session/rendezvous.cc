@@ -12,8 +12,8 @@ Result<std::unique_ptr<Rendezvous>> Rendezvous::open(const std::string& name,
   std::unique_ptr<Rendezvous> rendezvous(new Rendezvous);
   auto server = join::JoinServer::start(at, rendezvous->registry_);
   if (!server) {
-    return tl::unexpected(
-        unavailable("rank 0 cannot listen at " + name + ": " + server.error().detail));
+    return tl::unexpected(unavailable("JoinOptions.rendezvous: rank 0 cannot listen at " + name +
+                                      ": " + server.error().detail));
   }
   rendezvous->server_ = std::move(*server);
   return rendezvous;

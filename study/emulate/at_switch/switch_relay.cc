@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "join/client/job_stream.h"
+#include "join/connection/connection_loop.h"
 #include "study/emulate/at_switch/switch_relay_job.h"
 #include "study/emulate/emulated_ranks.h"
 
@@ -29,19 +30,18 @@ constexpr auto kEmulatedPatience = std::chrono::hours(1);
 
 const Refusal kStopping = {RefusalReason::stopping, "the emulator is stopping", -1};
 
-// All ranks share one channel, because the emulator opens the connection to the switch.
+// One thread serves the links of all ranks.
 SwitchRelayOptions completed(SwitchRelayOptions options) {
   if (options.link) return options;
-  const std::string address = options.real_switch.text();
-  options.link = [channel = join::channel_to(address), address](
+  options.link = [loop = std::make_shared<join::ConnectionLoop>(), there = options.real_switch](
                      const Hello& hello, std::shared_ptr<join::RankListener> listener) {
     const auto now = std::chrono::steady_clock::now();
     join::JobStream::Options stream;
     stream.hello = hello;
-    stream.host = "the emulator's switch " + address;
+    stream.host = "the emulator's switch " + there.text();
     stream.joins_by = now + hello.patience;
     stream.connects_by = std::min(stream.joins_by, now + kConnectMax);
-    return join::JobStream::open(channel, stream, std::move(listener));
+    return join::JobStream::open(*loop, there, stream, std::move(listener));
   };
   return options;
 }

@@ -123,8 +123,10 @@ Places Places::find() {
 }
 
 Lab::Lab(Places places) : places_(std::move(places)) {
-  lock_ = open(kLockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock_ < 0) throw std::runtime_error(fmt::format("cannot write {}: are you root?", kLockFile));
+  // Any user can lock a file that can be read. Linux refuses O_CREAT for another user's file there.
+  lock_ = open(kLockFile, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) lock_ = open(kLockFile, O_RDONLY | O_CLOEXEC);
+  if (lock_ < 0) throw std::runtime_error(fmt::format("cannot open {}: are you root?", kLockFile));
   if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
     close(lock_);
     throw std::runtime_error(

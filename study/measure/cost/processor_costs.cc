@@ -66,6 +66,8 @@ Chunks chunks_of(core::WireFormat format) {
   return {count, static_cast<double>(elements) / count};
 }
 
+// Call it before any other reason is given: a terminal's Ctrl-C ends the measured processes as
+// well.
 void stop_if_asked() {
   if (desk::InterruptGuard::interrupted()) throw std::runtime_error("stopped on request");
 }
@@ -75,6 +77,7 @@ double processor_s(int pid) {
   clockid_t clock = 0;
   timespec time = {};
   if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) {
+    stop_if_asked();
     throw std::runtime_error("a switch ended before its processor time was read");
   }
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
@@ -119,6 +122,7 @@ class Program {
       stop_if_asked();
       std::this_thread::sleep_for(kPause);
     }
+    stop_if_asked();
     if (child_.poll() != 0) throw std::runtime_error(fmt::format("{}: {}", name_, last_words()));
   }
 
@@ -250,10 +254,12 @@ predict::Processors measure_processors(const std::filesystem::path& infold,
     own.push_back({chunks.elements, predict::fit_own_s(times, rank_s + site_s)});
   }
   begin("a ring over TCP");
+  const double ring_s = ring_byte_s();
+  stop_if_asked();
   return {.rank = predict::fit_cost(rank),
           .site = predict::fit_cost(site),
           .own = predict::fit_cost(own),
-          .ring_byte_s = ring_byte_s()};
+          .ring_byte_s = ring_s};
 }
 
 }  // namespace infold::measure

@@ -53,7 +53,7 @@ class LoneRank {
       shares.push_back(
           {sites, std::make_unique<EchoEndpoint>(shape.datagram_bytes_max, 2 * kWindow)});
     }
-    communicator_.emplace(std::make_shared<rank::Member>(std::move(member), std::move(shares)));
+    communicator_.emplace(rank::Member::make(std::move(member), std::move(shares)));
   }
 
   void sum() {

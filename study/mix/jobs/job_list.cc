@@ -121,7 +121,9 @@ tl::expected<std::vector<JobSpec>, BadLine> read_jobs(std::string_view text) {
         [](const JobSpec& a, const JobSpec& b) { return a.submit_s < b.submit_s; });
     jobs.insert(later, *job);
   }
-  if (jobs.empty()) return tl::unexpected(BadLine{0, "no job"});
+  if (jobs.empty())
+    return tl::unexpected(
+        BadLine{0, "the file has no job; write a line for each, such as: 0, VGG-16, 4, 1"});
   return jobs;
 }
 

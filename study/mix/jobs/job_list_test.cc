@@ -31,8 +31,8 @@ struct Fault {
 };
 
 constexpr Fault kFaults[] = {
-    {"", 0, "no job"},
-    {"# nothing\n\n", 0, "no job"},
+    {"", 0, "the file has no job; write a line for each"},
+    {"# nothing\n\n", 0, "the file has no job"},
     {"0, VGG-16, 4, 1\n0, VGG-16, 4\n", 2, "3 fields, not 4"},
     {"0, VGG-16, 4, 1, 7\n", 1, "5 fields, not 4"},
     {"0, VGG-99, 4, 1\n", 1, "unknown model 'VGG-99': must be one of Inception, ResNet-50"},

@@ -74,8 +74,9 @@ Report byteps() {
   Report report;
   report.setting = {
       "n workers and k spare hosts with equal links, by formula and by infold's planner.",
-      "A time of 1 is that of one whole tensor on one link. k = 0 is a ring's time, k = n half as "
-      "much for many workers."};
+      "A tensor time is what one whole tensor takes on one link. k = 0 has a ring's time, k = n "
+      "half "
+      "as much for many workers."};
   double excess = 0;
   double off = 0;
   std::vector<Figure> shares;
@@ -86,7 +87,7 @@ Report byteps() {
       excess = std::max(excess, ours.time / theirs.time - 1);
       const std::string name = fmt::format("n = {}, k = {}", n, k);
       report.figures.push_back(
-          {"time, " + name, "x", Basis::formula, theirs.time, ours.time, kWeights});
+          {"time, " + name, "tensor times", Basis::formula, theirs.time, ours.time, kWeights});
       if (k == 0) continue;
       if (n > 2) off = std::max(off, std::abs(ours.host - theirs.host));
       shares.push_back({"share of a host, " + name, "%", Basis::formula, 100 * theirs.host,

@@ -40,7 +40,7 @@ TEST(Byteps, ThePlannerReachesTheFormula) {
   for (const Target& target : report.targets) EXPECT_TRUE(target.is_met) << target.text;
   // All pairs of n = 2 to 8 and k = 0 to n have a time. Pairs with a host also have a share.
   EXPECT_EQ(std::count_if(report.figures.begin(), report.figures.end(),
-                          [](const Figure& each) { return each.unit == "x"; }),
+                          [](const Figure& each) { return each.unit == "tensor times"; }),
             3 + 4 + 5 + 6 + 7 + 8 + 9);
   EXPECT_EQ(report.figures.size(), 42U + 35U);
 }

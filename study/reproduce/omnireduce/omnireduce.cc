@@ -153,9 +153,9 @@ struct Table {
         {label("time"), "ms", measured, point.published_ms, 1e3 * times.seconds, kTime});
     efficiencies.push_back({label("efficiency"), "%", measured,
                             100 * their_bound_ms / point.published_ms, 100 * efficiency, kTime});
-    gains.push_back({label("gain over a dense ring"), "x", measured,
+    gains.push_back({label("gain over a dense ring"), "times", measured,
                      kPublishedNcclMs / point.published_ms, ring_s / times.seconds, kOverNccl});
-    gains.push_back({label("gain over a bitmap and a ring over the union"), "x",
+    gains.push_back({label("gain over a bitmap and a ring over the union"), "times",
                      blocks == kPublishedBlocks ? Basis::derived : Basis::none,
                      1e3 * union_ring_s / point.published_ms, union_ring_s / times.seconds,
                      kOverUnion});
@@ -186,9 +186,9 @@ Report omnireduce(const OmnireduceOptions& options) {
   Report report;
   Table table(options.blocks);
   report.setting = {
-      fmt::format("8 workers, 100 Gbit/s, {:.1f} MB of f32 in blocks of 256 at random places, MTU "
-                  "1500, round trip 10 us.",
-                  table.dense_bytes * 1e-6),
+      fmt::format("8 workers, 100 Gbit/s, {} of f32 in blocks of 256 at random places, MTU 1500, "
+                  "round trip 10 us.",
+                  size_text(static_cast<std::uint64_t>(table.dense_bytes))),
       "The authors had eight hosts that sum; each carries as many bytes as a link of the switch "
       "here.",
       "Efficiency: the union's bytes at 12.5 GB/s, over the time. Frames of MTU 1500 allow 93.5 "

@@ -51,9 +51,9 @@ double their_time(const LossOptions& options, std::uint16_t slots, double loss) 
 Report switchml_loss(const LossOptions& options) {
   Report report;
   report.setting = {
-      fmt::format("8 workers, 10 Gbit/s, 64 elements a packet, {:.0f} MB of f32, round trip 10 us; "
-                  "each link loses packets, each way.",
-                  static_cast<double>(options.elements) * 4e-6),
+      fmt::format("8 workers, 10 Gbit/s, 64 elements a packet, {} of f32, round trip 10 us; each "
+                  "link loses packets, each way.",
+                  size_text(options.elements * sizeof(float))),
       "The authors' plot of inflation could not be read. The figures beside ours come from a "
       "simulation of their rules, packet by packet: a timer of 1 ms, and no chunk moves to another "
       "slot. They use 128 slots, and infold 512 by default."};
@@ -64,7 +64,7 @@ Report switchml_loss(const LossOptions& options) {
       const double ours = our_time(report, options, slots, level.loss) / our_base_s;
       const double theirs = their_time(options, slots, level.loss) / their_base_s;
       report.figures.push_back(
-          {fmt::format("inflation at {:g} % loss, {} slots", 100 * level.loss, slots), "x",
+          {fmt::format("inflation at {:g} % loss, {} slots", 100 * level.loss, slots), "times",
            Basis::derived, theirs, ours, kWhy});
       if (slots == kTheirSlots) continue;
       report.targets.push_back({fmt::format("{:g} % loss: at most {:.2f} times; found {:.3f}",

@@ -108,7 +108,7 @@ void add_pair(Report& report, const MixesOptions& options, const JobSpec& first,
     report.figures.push_back({pair + ", none", "s", Basis::none, 0, means[0], kOwn});
     for (const std::size_t each : {1U, 2U}) {
       report.figures.push_back(
-          {fmt::format("{}, {} / none", pair, scheduler_name(mix::kSchedulers[each])), "x",
+          {fmt::format("{}, {} / none", pair, scheduler_name(mix::kSchedulers[each])), "times",
            Basis::none, 0, means[each] / means[0], kOwn});
     }
   }

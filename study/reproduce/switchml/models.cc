@@ -93,8 +93,8 @@ void add_bounds(Report& report, const Model& model, const Rates& full) {
   const double on_ring = images(model, full.nccl);
   const PublishedImages* const published = published_images(model);
   if (published == nullptr) {
-    report.figures.push_back(
-        {name + std::string(kFullLink), "x", Basis::none, 0, on_switch / on_ring, kNotPublished});
+    report.figures.push_back({name + std::string(kFullLink), "times", Basis::none, 0,
+                              on_switch / on_ring, kNotPublished});
     return;
   }
   const PublishedImages& theirs = *published;
@@ -102,15 +102,15 @@ void add_bounds(Report& report, const Model& model, const Rates& full) {
                             theirs.switchml, on_switch, kBounds});
   report.figures.push_back(
       {name + ", ring, full link", "images/s", Basis::published, theirs.nccl, on_ring, kBounds});
-  report.figures.push_back({name + std::string(kFullLink), "x", Basis::published,
+  report.figures.push_back({name + std::string(kFullLink), "times", Basis::published,
                             theirs.switchml / theirs.nccl, on_switch / on_ring, kBounds});
 }
 
 void add_implied(Report& report, const Model& model, const Rates& implied, const Rates& full) {
   const std::string name = model.name;
-  report.figures.push_back({name + ", rate of NCCL", "M elements/s", Basis::derived,
+  report.figures.push_back({name + ", rate of NCCL", "million elements/s", Basis::derived,
                             implied.nccl / kMega, full.nccl / kMega, kImplied});
-  report.figures.push_back({name + ", rate of SwitchML", "M elements/s", Basis::derived,
+  report.figures.push_back({name + ", rate of SwitchML", "million elements/s", Basis::derived,
                             implied.switchml / kMega, full.switchml / kMega, kImplied});
 }
 
@@ -127,7 +127,7 @@ void add_cross(Report& report, const std::vector<const Model*>& table,
     }
     const Model& model = *table[i];
     const PublishedImages& theirs = *published_images(model);
-    report.figures.push_back({std::string(model.name) + ", speed-up at the others' rates", "x",
+    report.figures.push_back({std::string(model.name) + ", speed-up at the others' rates", "times",
                               Basis::published, theirs.switchml / theirs.nccl,
                               images(model, switchml) / images(model, nccl), kCross});
   }
@@ -155,12 +155,13 @@ void add_targets(Report& report, const std::vector<Rates>& implied, const Rates&
                           [](const Rates& a, const Rates& b) { return a.nccl < b.nccl; });
   const double middle = std::sqrt(low->nccl * high->nccl);
   report.targets.push_back(
-      {fmt::format("one rate of NCCL, {:.0f} M elements/s, explains all three models within {:.0f} "
-                   "%; they imply {:.0f} to {:.0f}",
-                   middle / kMega, 100 * kAgreeWithin, low->nccl / kMega, high->nccl / kMega),
+      {fmt::format(
+           "one rate of NCCL, {:.0f} million elements/s, explains all three models within {:.0f} "
+           "%; they imply {:.0f} to {:.0f}",
+           middle / kMega, 100 * kAgreeWithin, low->nccl / kMega, high->nccl / kMega),
        high->nccl <= (1 + kAgreeWithin) * middle});
   report.targets.push_back(
-      {fmt::format("no published system ran faster than its link allows ({:.0f} and {:.0f} M "
+      {fmt::format("no published system ran faster than its link allows ({:.0f} and {:.0f} million "
                    "elements/s)",
                    full.nccl / kMega, full.switchml / kMega),
        std::all_of(implied.begin(), implied.end(), [&](const Rates& rates) {

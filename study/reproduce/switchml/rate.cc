@@ -69,8 +69,8 @@ std::string label(const Packet& packet) {
 void add_bounds(Report& report, const Packet& packet) {
   const auto rate = static_cast<double>(packet.bits_per_second);
   const Frame ours = infold_frame(packet.elements);
-  report.figures.push_back({"bound of the packet, " + label(packet), "M elements/s", Basis::formula,
-                            packet.theirs.elements_per_second(rate) / kMega,
+  report.figures.push_back({"bound of the packet, " + label(packet), "million elements/s",
+                            Basis::formula, packet.theirs.elements_per_second(rate) / kMega,
                             ours.elements_per_second(rate) / kMega, kHeader});
   report.setting.push_back(
       fmt::format("Bound, {}: link rate / (8 x frame) x elements. A frame with preamble and gap "
@@ -123,8 +123,8 @@ void add_rates(Report& report, const Packet& packet, std::uint64_t packets) {
     const std::string name = fmt::format("{} workers, {}", workers, label(packet));
     const std::optional<double> published =
         is_measured ? published_rate(workers) : std::optional<double>();
-    Figure figure{"rate, " + name,     "M elements/s", Basis::formula,
-                  their_bound / kMega, rate / kMega,   kBoundOnly};
+    Figure figure{"rate, " + name,     "million elements/s", Basis::formula,
+                  their_bound / kMega, rate / kMega,         kBoundOnly};
     Figure share{"share of bound, " + name, "%", Basis::none, 0, 100 * rate / bound, ""};
     if (published) {
       figure.basis = share.basis = Basis::published;
@@ -164,7 +164,7 @@ void add_adders(Report& report, const Packet& packet, std::uint64_t packets) {
     if (!published) continue;
     report.figures.push_back(
         {fmt::format("rate, pipeline that adds, {} workers, {}", workers, label(packet)),
-         "M elements/s", Basis::published, *published / kMega, found.settled / kMega,
+         "million elements/s", Basis::published, *published / kMega, found.settled / kMega,
          kNoProcessors});
     report.targets.push_back(
         {fmt::format("{}: a pipeline that adds, {} workers, within {:.0f} % of the published rate",
@@ -194,8 +194,8 @@ void add_adders_in_their_frame(Report& report, const Packet& packet, std::uint64
     report.figures.push_back({fmt::format("rate, pipeline that adds, SwitchML's frame, {} workers, "
                                           "{}",
                                           workers, label(packet)),
-                              "M elements/s", Basis::formula, bound / kMega, rates.back() / kMega,
-                              kBoundOnly});
+                              "million elements/s", Basis::formula, bound / kMega,
+                              rates.back() / kMega, kBoundOnly});
   }
   const Row row = row_of(rates);
   report.targets.push_back(

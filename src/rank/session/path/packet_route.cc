@@ -22,7 +22,11 @@ Result<io::Route> route_from(const std::string& local, const std::string& name,
   const bool is_ipv6 = local.find(':') != std::string::npos;
   const auto given =
       io::SocketAddress::parse((is_ipv6 ? "[" + local + "]" : local) + ":0", "the address");
-  if (!given) return tl::unexpected(unavailable(local, given.error()));
+  if (!given) {
+    return tl::unexpected(unavailable("JoinOptions.address: '" + local +
+                                      "' is not an address of this host; write one without a port, "
+                                      "such as 10.0.0.2"));
+  }
   if (!(route->local == *given)) route->interface.clear();
   route->local = *given;
   return std::move(*route);

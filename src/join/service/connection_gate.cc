@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "join/service/connection_gate.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "io/host/clock.h"
+
+namespace infold::join {
+
+ConnectionGate::ConnectionGate(const ConnectionLimits& limits, EventListener on_event)
+    : limits_(limits),
+      on_event_(std::move(on_event)),
+      connections_(limits.connections_max, limits.connections_of_address_max),
+      reply_bytes_(limits.reply_bytes_max, limits.reply_bytes_of_address_max),
+      openings_(limits.openings_per_second, limits.openings_at_once),
+      hellos_(limits.hellos_per_second, limits.hellos_at_once),
+      bytes_(limits.bytes_per_second_of_address, limits.bytes_at_once_of_address) {}
+
+Answer<void> ConnectionGate::open(const std::string& address) {
+  AddressCounts::Taken taken = AddressCounts::Taken::yes;
+  bool is_flood = false;
+  {
+    const base::MutexLock lock(mutex_);
+    is_flood = !openings_.take(address, io::monotonic_now());
+    if (!is_flood) taken = connections_.take(address);
+  }
+  if (is_flood) {
+    return refuse(address, fmt::format("more than {} connections a second are opened from {}",
+                                       limits_.openings_per_second, address));
+  }
+  if (taken == AddressCounts::Taken::yes) return {};
+  if (taken == AddressCounts::Taken::all_full) {
+    return refuse(address, fmt::format("{} ranks have joined here or want to, which is the limit",
+                                       limits_.connections_max));
+  }
+  return refuse(address,
+                fmt::format("{} ranks at {} have joined here or want to, which is the limit for "
+                            "one address",
+                            limits_.connections_of_address_max, address));
+}
+
+void ConnectionGate::close(const std::string& address) {
+  const base::MutexLock lock(mutex_);
+  connections_.give_back(address);
+}
+
+Answer<void> ConnectionGate::hello(const std::string& address) {
+  {
+    const base::MutexLock lock(mutex_);
+    if (hellos_.take(address, io::monotonic_now())) return {};
+  }
+  return refuse(address, fmt::format("more than {} ranks a second want to join from {}",
+                                     limits_.hellos_per_second, address));
+}
+
+bool ConnectionGate::may_send(const std::string& address, base::Instant now) {
+  const base::MutexLock lock(mutex_);
+  return !bytes_.is_empty(address, now);
+}
+
+void ConnectionGate::note_sent(const std::string& address, std::size_t bytes, base::Instant now) {
+  bool is_within = true;
+  {
+    const base::MutexLock lock(mutex_);
+    is_within = bytes_.take_or_owe(address, now, static_cast<double>(bytes));
+  }
+  if (is_within) return;
+  on_event_(event_of_address(JoinEvent::limited, address,
+                             fmt::format("more than {} KiB a second come from the address",
+                                         limits_.bytes_per_second_of_address >> 10)));
+}
+
+Answer<void> ConnectionGate::hold_reply(const std::string& address, std::size_t bytes) {
+  {
+    const base::MutexLock lock(mutex_);
+    if (reply_bytes_.take(address, static_cast<std::uint32_t>(bytes)) ==
+        AddressCounts::Taken::yes) {
+      return {};
+    }
+  }
+  return refuse(address, "too many replies wait for ranks that do not take them");
+}
+
+void ConnectionGate::release_reply(const std::string& address, std::size_t bytes) {
+  const base::MutexLock lock(mutex_);
+  reply_bytes_.give_back(address, static_cast<std::uint32_t>(bytes));
+}
+
+tl::unexpected<Refusal> ConnectionGate::refuse(const std::string& address, std::string message) {
+  on_event_(event_of_address(JoinEvent::limited, address, message));
+  return tl::unexpected<Refusal>(Refusal{RefusalReason::full, std::move(message), -1});
+}
+
+}  // namespace infold::join
