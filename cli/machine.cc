@@ -27,7 +27,7 @@ namespace {
 // kernel accounts each such packet as 2304 bytes, which makes 4.7 MB in total. With a smaller
 // buffer, the receiving host drops bursts that the link could carry.
 constexpr std::uint64_t kSocketBufferBytesWanted = std::uint64_t{4} << 20;
-// What a switch asks for (src/switch/switch_server.cc), and what docs/howto.md advises.
+// A switch asks for this much (src/switch/switch_server.cc), and docs/howto.md advises it.
 constexpr std::uint64_t kSocketBufferBytesAdvised = std::uint64_t{16} << 20;
 // Carries 352 elements of 32 bits, which is the chunk of all published speeds.
 constexpr int kMtuWanted = 1500;

@@ -39,14 +39,12 @@ COMPARE = (
 )
 
 
+def run(words):
+    return subprocess.run(words, check=False, text=True, capture_output=True, timeout=SECONDS)
+
+
 def measures(infold, out):
-    result = subprocess.run(
-        [infold, *COMPARE, "20", "--out", out],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    result = run([infold, *COMPARE, "20", "--out", out])
     if any(text in result.stderr for text in NO_LAB):
         print(result.stderr.strip().splitlines()[-1])
         sys.exit(SKIPPED)
@@ -78,40 +76,22 @@ def keeps_ranks_apart(infold, out):
         "--out",
         out,
     ]
-    result = subprocess.run(
-        [*words, "--ranks", "64", "--rivals", "none"],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    result = run([*words, "--ranks", "64", "--rivals", "none"])
     processors = len(os.sched_getaffinity(0))
     if processors < 64:
         check(result.returncode == 1 and f"may use {processors}" in result.stderr, result.stderr)
-    result = subprocess.run(
-        [*words, "--ranks", "2", "--rivals", "openmpi"],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    result = run([*words, "--ranks", "2", "--rivals", "openmpi"])
     check(result.returncode == 2 and "name other rivals" in result.stderr, result.stderr)
     if processors < 2:
         return
-    result = subprocess.run(
-        [*words, "--ranks", "2", "--rivals", "none"],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    result = run([*words, "--ranks", "2", "--rivals", "none"])
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     check("a processor for each process" in result.stdout, result.stdout)
 
 
 def measures_on_one_host(infold, out):
     """Ranks of one host sum in its memory, so they need neither namespaces nor packets."""
-    result = subprocess.run(
+    result = run(
         [
             infold,
             "bench",
@@ -131,11 +111,7 @@ def measures_on_one_host(infold, out):
             "20",
             "--out",
             out,
-        ],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
+        ]
     )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
     check("3 ranks, all on one host" in result.stdout, result.stdout)
@@ -158,7 +134,7 @@ def measures_as_another_user(infold, out):
     (tree / "theirs").mkdir()
     (tree / "theirs").chmod(0o777)
     shutil.copy(infold, tree / "infold")
-    result = subprocess.run(
+    result = run(
         [
             *nobody,
             tree / "infold",
@@ -179,11 +155,7 @@ def measures_as_another_user(infold, out):
             "2",
             "--out",
             tree / "theirs",
-        ],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
+        ]
     )
     check(result.returncode == 0, f"status {result.returncode}:\n{result.stdout}{result.stderr}")
 

@@ -108,42 +108,32 @@ def measures(infold):
     check(not namespaces(), f"left behind: {namespaces()}")
 
 
-def stops_measuring_processors(infold):
-    """Needs no root. No prediction is printed from half of the costs."""
-    process = subprocess.Popen(
-        [infold, "plan", "--processors", "measure"],
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+def interrupt(command, progress, check_meanwhile=lambda: None):
+    """Sends Ctrl-C once the command has said what it does. It must end without a prediction."""
+    process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         first = process.stderr.readline()
-        check("measuring processors" in first, f"unexpected progress: {first}")
+        check(progress in first, f"unexpected progress: {first}")
+        check_meanwhile()
         process.send_signal(signal.SIGINT)
         out, text = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
     check(process.returncode == 1, f"status {process.returncode} after Ctrl-C")
     check("stopped on request" in text and not out, out + text)
+
+
+def stops_measuring_processors(infold):
+    """Needs no root. No prediction is printed from half of the costs."""
+    interrupt([infold, "plan", "--processors", "measure"], "measuring processors")
 
 
 def stops(infold):
-    process = subprocess.Popen(
+    interrupt(
         [infold, *SLOW, "--bytes", "20MB"],
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        "measuring",
+        lambda: check(namespaces(), "no lab while it measures"),
     )
-    try:
-        first = process.stderr.readline()
-        check("measuring" in first, f"unexpected progress: {first}")
-        check(namespaces(), "no lab while it measures")
-        process.send_signal(signal.SIGINT)
-        out, text = process.communicate(timeout=SECONDS)
-    finally:
-        process.kill()
-    check(process.returncode == 1, f"status {process.returncode} after Ctrl-C")
-    check("stopped on request" in text and not out, out + text)
     check(not namespaces(), f"left behind: {namespaces()}")
 
 

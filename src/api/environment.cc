@@ -44,7 +44,7 @@ std::optional<int> number_in(std::string_view text, int least, int most) {
   return number < least || number > most ? std::nullopt : std::optional(number);
 }
 
-// What a number is called in a sentence, and the field of JoinOptions that holds it.
+// Says how a sentence names a number, and which field of JoinOptions holds it.
 struct Wanted {
   const char* noun;
   const char* field;

@@ -67,7 +67,8 @@ static void refuse_join_options(void) {
   expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT, "wire is not a WireFormat");
   options = good;
   options.rank = RANKS;
-  expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT, "rank is 3 in a world of 3");
+  expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT,
+                 "the rank is 3, but the number of ranks is 3");
   options = good;
   options.worker_weight = 65;
   expect_refused(&options, INFOLD_ERROR_INVALID_ARGUMENT, "a weight is 65");

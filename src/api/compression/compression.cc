@@ -406,13 +406,12 @@ Result<void> Compression::load(const CompressionState& state, int rank, int worl
                     "without a state when the world changes",
                     state.rank, state.world, rank, world));
   }
-  Entries of_parameters = state.entries;
-  const auto of_steering = std::stable_partition(
-      of_parameters.begin(), of_parameters.end(), [this](const CompressionState::Entry& entry) {
-        return !inside_->steered || entry.what != SteeredLists::kStateName;
-      });
-  const Entries steered(of_steering, of_parameters.end());
-  of_parameters.erase(of_steering, of_parameters.end());
+  Entries of_parameters;
+  Entries steered;
+  for (const CompressionState::Entry& entry : state.entries) {
+    const bool is_steered = inside_->steered && entry.what == SteeredLists::kStateName;
+    (is_steered ? steered : of_parameters).push_back(entry);
+  }
   auto loaded = sort_entries(of_parameters);
   if (!loaded) return tl::unexpected(loaded.error());
   for (const ParameterShape& each : parameters) {

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <linux/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "io/host/clock.h"
+#include "io/host/patience.h"
 
 namespace infold::io {
 namespace {
@@ -26,13 +26,6 @@ constexpr base::Duration kPauseMin = base::milliseconds(1);
 constexpr base::Duration kPauseEarly = base::milliseconds(5);
 constexpr base::Duration kEarly = base::milliseconds(250);
 constexpr base::Duration kPauseMax = base::milliseconds(50);
-
-int milliseconds_until(base::Instant at) {
-  const std::int64_t left = (at - monotonic_now()).ns;
-  if (left <= 0) return 0;
-  constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-  return static_cast<int>(std::min((left + 999'999) / 1'000'000, kMost));
-}
 
 FileDescriptor open_socket(const SocketAddress& there) {
   FileDescriptor fd(socket(there.data()->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -19,7 +19,8 @@ base::Result<FileDescriptor> connect_tcp(const SocketAddress& there, base::Insta
                                          const std::stop_token& stop = {});
 
 // Begins to connect and does not wait. The socket becomes writable when the attempt is over, and
-// has_connected() says how. The socket is not open if there is no descriptor or no route.
+// has_connected() then says whether it succeeded. Without a descriptor or a route, the socket that
+// is returned is not open.
 FileDescriptor start_to_connect(const SocketAddress& there);
 bool has_connected(int socket);
 

@@ -6,8 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <netinet/in.h>
+#include <optional>
+#include <string>
 #include <sys/socket.h>
 #include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -220,16 +223,17 @@ TEST(HostileHost, AWaitForAConnectionCanBeGivenUp) {
 // Other ranks are to hear the refusal that this one got elsewhere.
 TEST(HostileHost, WhyARankGivesUpIsSaid) {
   std::string why;
-  const ScriptedHost host([&why](OtherEnd& rank) {
+  std::optional<ScriptedHost> host(std::in_place, [&why](OtherEnd& rank) {
     v1::JoinRequest request;
     rank.hear(request);
     rank.say(joined_reply());
     rank.hear(request);
     why = request.leave().why().message();
   });
-  const Joined joined = JobLink::join(host.address(), hello_of(0, 4), {});
+  const Joined joined = JobLink::join(host->address(), hello_of(0, 4), {});
   ASSERT_TRUE(joined.has_value()) << joined.error().message;
   (*joined)->give_up({RefusalReason::mismatch, "rank 1 differs", 1});
+  host.reset();  // its thread has written
   EXPECT_EQ(why, "rank 1 differs");
 }
 

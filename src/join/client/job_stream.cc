@@ -191,7 +191,7 @@ class JobStream::State final : public Conversation {
     if (!*frame) return false;
     if ((*frame)->empty()) return true;
     v1::JoinReply reply;
-    if (!reply.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size()))) {
+    if (!read_message(**frame, reply)) {
       heard = end("it sent bytes that are no JoinReply");
       return false;
     }
@@ -206,7 +206,7 @@ class JobStream::State final : public Conversation {
     return take(reader_.end(why));
   }
 
-  // What the listener is to hear now. It hears a refusal last.
+  // Returns what the listener must hear now. A refusal waits, because it is the last thing heard.
   std::optional<Heard> take(std::optional<Heard> heard) REQUIRES(mutex_) {
     if (heard && std::holds_alternative<Refusal>(*heard)) {
       if (!refusal_) refusal_ = std::get<Refusal>(std::move(*heard));

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +21,7 @@
 #include "base/mutex.h"
 #include "io/address/tcp_connection.h"
 #include "io/host/clock.h"
+#include "io/host/patience.h"
 #include "io/memory/doorbell.h"
 
 namespace infold::join {
@@ -137,11 +137,7 @@ class ConnectionLoop::State {
   }
 
   int patience_ms() const {
-    if (times_.empty()) return -1;
-    const std::int64_t left = (times_.begin()->first - io::monotonic_now()).ns;
-    if (left <= 0) return 0;
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    return static_cast<int>(std::min((left + 999'999) / 1'000'000, kMost));
+    return times_.empty() ? -1 : io::milliseconds_until(times_.begin()->first);
   }
 
   void take_new() {

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <google/protobuf/stubs/logging.h>
+
 namespace infold::join {
 namespace {
 
-// What a buffer may keep between frames. A longer one is given back, so that a connection that is
-// idle holds little.
+// A buffer that has grown beyond this is given back after its frame, so that an idle connection
+// holds little memory.
 constexpr std::size_t kKeptBytes = 512;
 
 std::uint32_t length_of(std::string_view frame) {
@@ -34,6 +36,11 @@ std::string frame_of(const google::protobuf::MessageLite& message) {
   for (std::size_t i = kLengthBytes; i-- > 0;) frame.push_back(static_cast<char>(bytes >> 8 * i));
   message.AppendToString(&frame);
   return frame;
+}
+
+bool read_message(std::string_view bytes, google::protobuf::MessageLite& message) {
+  const google::protobuf::LogSilencer silence;
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
 std::string keepalive() { return std::string(kLengthBytes, '\0'); }

@@ -20,6 +20,9 @@ namespace infold::join {
 inline constexpr std::size_t kLengthBytes = 4;
 
 std::string frame_of(const google::protobuf::MessageLite& message);
+// Reads a frame's message from bytes that anybody may have sent. Returns false if they are not one.
+// Protobuf alone would print a line about some of them, as often as a stranger likes.
+bool read_message(std::string_view bytes, google::protobuf::MessageLite& message);
 // Returns a frame without a message.
 std::string keepalive();
 

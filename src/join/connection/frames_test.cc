@@ -59,6 +59,15 @@ TEST(Frames, AreTakenOneByOne) {
   EXPECT_FALSE(reader.next(bytes)->has_value());
 }
 
+// A stranger may send these as often as it likes, so nothing is printed about them.
+TEST(Frames, AMessageWhoseTextIsNotUtf8IsRefusedSilently) {
+  const std::string hello("\x0a\x05\x12\x03\xc3\x28\xff", 7);  // a job's name
+  v1::JoinRequest request;
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(read_message(hello, request));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(Frames, ALongerMessageIsRefusedByItsLengthAlone) {
   FrameReader reader(kMost);
   std::string_view bytes("\0\0\0\x65", 4);

@@ -46,7 +46,7 @@ class ConnectionGate {
   void close(const std::string& address);
   Answer<void> hello(const std::string& address);
 
-  // Says whether the address may send more for now. note_sent() counts the bytes that it has sent.
+  // may_send() says whether the address may send more now, and note_sent() counts what it has sent.
   bool may_send(const std::string& address, base::Instant now);
   void note_sent(const std::string& address, std::size_t bytes, base::Instant now);
 

@@ -43,9 +43,8 @@ FirstContact::Step FirstContact::receive(std::string_view& bytes) {
       output_ = keepalive();
       continue;
     }
-    const bool is_read =
-        hello_.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size()));
-    if (!is_read || !hello_.has_hello()) return refuse("the first message is not a Hello");
+    if (!read_message(**frame, hello_) || !hello_.has_hello())
+      return refuse("the first message is not a Hello");
     return Step::has_hello;
   }
 }

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
-#include <limits>
 #include <list>
 #include <map>
 #include <netinet/tcp.h>
@@ -19,6 +18,7 @@
 #include "io/address/listen.h"
 #include "io/address/tcp_connection.h"
 #include "io/host/clock.h"
+#include "io/host/patience.h"
 #include "io/memory/doorbell.h"
 #include "join/service/first_contact.h"
 #include "join/service/parse_request.h"
@@ -52,9 +52,10 @@ base::Result<io::FileDescriptor> listen_on(const io::SocketAddress& address) {
 
 class FrontDoor::State {
  public:
-  State(io::FileDescriptor listener, io::Doorbell bell, ConnectionGate& gate,
-        base::Duration silence_max)
+  State(io::FileDescriptor listener, io::FileDescriptor epoll, io::Doorbell bell,
+        ConnectionGate& gate, base::Duration silence_max)
       : listener_(std::move(listener)),
+        epoll_(std::move(epoll)),
         bell_(std::move(bell)),
         gate_(gate),
         silence_max_(silence_max) {
@@ -124,10 +125,7 @@ class FrontDoor::State {
     base::Instant next = base::Instant::never();
     if (!by_time_.empty()) next = visitors_.at(by_time_.front()).until;
     if (!goodbyes_.empty()) next = std::min(next, goodbyes_.front().until);
-    if (next == base::Instant::never()) return -1;
-    const std::int64_t left_ms = (next - io::monotonic_now()).ns / 1'000'000 + 1;
-    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-    return static_cast<int>(std::clamp<std::int64_t>(left_ms, 0, kMost));
+    return next == base::Instant::never() ? -1 : io::milliseconds_until(next);
   }
 
   // A queue that never empties makes no visitor wait for longer than this.
@@ -239,7 +237,7 @@ class FrontDoor::State {
   }
 
   io::FileDescriptor listener_;
-  const io::FileDescriptor epoll_{epoll_create1(EPOLL_CLOEXEC)};
+  const io::FileDescriptor epoll_;
   const io::Doorbell bell_;
   ConnectionGate& gate_;
   const base::Duration silence_max_;
@@ -258,10 +256,14 @@ base::Result<std::unique_ptr<FrontDoor>> FrontDoor::listen(const io::SocketAddre
                                                            base::Duration silence_max) {
   base::Result<io::FileDescriptor> listener = listen_on(address);
   if (!listener) return tl::unexpected(listener.error());
+  io::FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll.is_open()) {
+    return base::fail(base::Code::resource_exhausted, "join", "out of files", errno);
+  }
   base::Result<io::Doorbell> bell = io::Doorbell::open();
   if (!bell) return tl::unexpected(bell.error());
-  return std::unique_ptr<FrontDoor>(new FrontDoor(
-      std::make_unique<State>(std::move(*listener), std::move(*bell), gate, silence_max)));
+  return std::unique_ptr<FrontDoor>(new FrontDoor(std::make_unique<State>(
+      std::move(*listener), std::move(epoll), std::move(*bell), gate, silence_max)));
 }
 
 FrontDoor::FrontDoor(std::unique_ptr<State> state) : state_(std::move(state)) {}

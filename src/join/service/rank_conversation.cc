@@ -96,9 +96,7 @@ void RankConversation::read(std::string_view bytes) {
     }
     v1::JoinRequest request;
     Answer<void> handled = out_of_turn();
-    if (request.ParseFromArray((*frame)->data(), static_cast<int>((*frame)->size()))) {
-      handled = handle(request);
-    }
+    if (read_message(**frame, request)) handled = handle(request);
     if (!handled) return refuse(handled.error());
   }
 }

@@ -45,7 +45,8 @@ TEST(PacketRoute, AnAddressThatIsNoneIsNamed) {
   const Result<PacketRoute> way = choose(options);
   ASSERT_FALSE(way.has_value());
   EXPECT_EQ(way.error().code, Code::unavailable);
-  EXPECT_THAT(way.error().message, HasSubstr("join: nowhere at all "));
+  EXPECT_THAT(way.error().message,
+              HasSubstr("JoinOptions.address: 'nowhere at all' is not an address"));
 }
 
 // The kernel uses its own route without being told, but uses another route only if the device is
