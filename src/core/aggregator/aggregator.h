@@ -50,7 +50,8 @@ enum class Verdict : std::uint8_t {
   dropped_bad_slot,
   dropped_stale_round,  // for a chunk whose result every worker has
   dropped_early_round,  // for a chunk whose turn has not come
-  dropped_repeat,       // a repeat of the parent's answer, of an exact sum's part, or of a bundle
+  dropped_repeat,       // a repeat of the parent's answer, of an exact sum's part, of a bundle, or
+                        // of a question that is under way
   dropped_limits,       // more elements than the job's chunks have
   dropped_part,         // a later part of a sum whose first part alone is answered
   count_,
@@ -210,6 +211,8 @@ class Aggregator {
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
   Verdict handle_repeat(const Packet& packet, Copy& copy, Arrays arrays);
+  bool may_go_up_again(const Copy& copy, const Header& header);
+  static bool is_in_parts(const Copy& copy) { return copy.exact_rows.end > copy.exact_rows.first; }
   void send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram);
   Verdict handle_abort(const Packet& packet);
   Verdict hear_end_from_worker(const Abort& abort, std::uint8_t worker);
@@ -294,6 +297,9 @@ class Aggregator {
   // Below a parent, for each slot: the workers whose repeat of the forwarded chunk went up and has
   // no answer yet. Only one copy of a slot is forwarded at a time.
   std::vector<WorkerSet> asking_;
+  // For a sum in several parts, this set holds the workers whose repeat came since the parts
+  // last went up.
+  std::vector<WorkerSet> asked_since_;
   // After the job's end: the workers whose repeat on any slot, or whose ABORT, went up and has no
   // answer yet.
   WorkerSet asking_for_end_;

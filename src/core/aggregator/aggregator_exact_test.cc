@@ -170,6 +170,30 @@ TEST(AggregatorExact, AQuestionCostsEachLevelItsPartsOnce) {
   EXPECT_EQ(chain.count(Chain::leaf, Verdict::delivered), 1U);
 }
 
+// The ranks of one leaf ask at about the same time. They share the parts that go up, and each of
+// them gets one answer. When the packets are lost, the first rank that asks again sends them again.
+TEST(AggregatorExact, RanksThatAskTogetherShareTheParts) {
+  Chain chain;
+  const auto none = [](Chain::Level, std::size_t) { return false; };
+  const auto all = [](Chain::Level, std::size_t) { return true; };
+  const auto query = [](std::uint8_t worker) { return packet_of(Kind::query, worker, worker, 0); };
+  chain.contribute(none);
+  for (std::uint8_t worker = 0; worker < 3; ++worker) chain.send(Chain::leaf, query(worker), all);
+  EXPECT_EQ(chain.up, (Counts{0, kParts, 2 * kParts}));
+  EXPECT_EQ(chain.count(Chain::leaf, Verdict::dropped_repeat), 2U);
+  chain.send(Chain::leaf, query(1), all);
+  chain.send(Chain::leaf, query(2), all);
+  EXPECT_EQ(chain.up, (Counts{0, kParts, 3 * kParts}));
+  EXPECT_EQ(chain.down, Counts{});
+  chain.send(Chain::leaf, query(2), none);
+  EXPECT_EQ(chain.up, (Counts{0, 2 * kParts, 4 * kParts}));
+  EXPECT_EQ(chain.down, (Counts{1, 1, 3}));
+  // That was answered, so the next question is a new one, whoever asks.
+  chain.send(Chain::leaf, query(0), none);
+  EXPECT_EQ(chain.up, (Counts{0, 3 * kParts, 5 * kParts}));
+  EXPECT_EQ(chain.down, (Counts{2, 2, 4}));
+}
+
 // A queue above each aggregator holds few of the parts that come at once. The questions of one rank
 // must get all of them through, and later an answer.
 TEST(AggregatorExact, PartsGetThroughShortQueues) {

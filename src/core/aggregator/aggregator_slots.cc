@@ -40,6 +40,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
       copies_(options.slot_count * 2U),
       asking_(has_parent() ? options.slot_count : 0U),
+      asked_since_(asking_.size()),
       outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2 +
               (has_parent() ? kRowPartsMax : 0U)) {
   CHECK(!options.workers.empty());
@@ -288,6 +289,7 @@ Verdict Aggregator::handle_repeat(const Packet& packet, Copy& copy, Arrays array
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
       if (abort_) asking_for_end_.add(packet.header.worker);
+      if (!may_go_up_again(copy, packet.header)) return Verdict::dropped_repeat;
       ++copy.repeats;
       send_stored_to_parent(copy, arrays);
       return Verdict::forwarded_again;
@@ -372,6 +374,7 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
       is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
   write_header(header, {stored, INFOLD_HEADER_BYTES});
   std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
+  asked_since_[header.slot] = {};
   if (!is_answer) {
     send_to_asking(asking_[header.slot], {stored, bytes});
     return Verdict::answered_pending;
