@@ -138,7 +138,7 @@ TEST(Simulation, ARunThatExhaustsThePacketsFailsAndReturns) {
       *named_scenario("clean", 1, {.elements = 10'000, .round_trip = {}, .format = {}});
   scenario.link = {.bits_per_second = 1'000,
                    .delay = base::microseconds(10),
-                   .queue_bytes_max = std::int64_t{1} << 32};
+                   .queue_bytes_max = std::int64_t{1} << 26};
   scenario.host_queue_bytes = 0;
   scenario.liveness = base::seconds(10'000);
   const Outcome outcome = run(scenario);

@@ -216,7 +216,9 @@ TEST(WorkerResend, ALongQueueIsNotAskedAboutAgainAndAgain) {
     next_answer_ms += 2;
   }
   EXPECT_EQ(rank.counters().received_result, kCalls + 1U);
-  EXPECT_LT(rank.counters().sent_query + rank.counters().resent, 16U);
+  // The timer asks five times before the first answer comes. Its result raises a doubt about each
+  // of the other chunks, but only once.
+  EXPECT_LE(rank.counters().sent_query + rank.counters().resent, kCalls + 5U);
 }
 
 // In a tree all ranks hear the answer to one rank's query about a late rank. In the past the worker
