@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "core/packet/exact_body.h"
 #include "study/sim/network/checksum.h"
 
 namespace infold::sim {
@@ -194,12 +193,7 @@ void Simulation::check_network() {
     complain(fmt::format("the machines' memory went from {} to {} bytes", memory_bytes_before_,
                          outcome_.memory_bytes));
   }
-  // An aggregator sends all parts of an exact sum again if one is lost.
-  const bool has_parts = hops_of(scenario_) > 1 &&
-                         std::any_of(scenario_.calls.begin(), scenario_.calls.end(),
-                                     [](const CallPlan& call) { return call.layout.is_native(); });
-  const std::uint64_t parts_max = has_parts ? core::kExactPartsMax : 1;
-  const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets * parts_max +
+  const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets +
                                 kSendsPerRankMax * scenario_.plan.world * hops_of(scenario_) +
                                 kSendsPerPairMax * scenario_.plan.world * scenario_.plan.world +
                                 scenario_.stale_packets + replays_of(scenario_);
