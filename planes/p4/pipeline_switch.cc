@@ -231,10 +231,12 @@ join::Answer<void> PipelineSwitch::start_job(const join::JobTerms& terms) {
   return tl::unexpected(join::Refusal{join::RefusalReason::full, done.error(), -1});
 }
 
-void PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
+std::optional<core::Abort> PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
   const base::MutexLock lock(mutex_);
   const auto found = jobs_.find(number);
-  if (found != jobs_.end()) tell_all(found->second, abort);
+  if (found == jobs_.end()) return std::nullopt;
+  tell_all(found->second, abort);
+  return found->second.end;
 }
 
 void PipelineSwitch::forget_job(std::uint16_t number) {

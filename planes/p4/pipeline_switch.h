@@ -85,7 +85,7 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
   std::uint32_t datagram_bytes_max() const override;
   bool takes_host_groups() const override { return false; }
   join::Answer<void> start_job(const join::JobTerms& terms) override;
-  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;
 
  private:

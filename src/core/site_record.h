@@ -48,9 +48,10 @@ struct SiteRecord {
   std::uint32_t workers_max = INFOLD_WORKERS_MAX;    // the most workers in a job
   bool takes_sparse = true;                          // takes contributions without zeros
   bool verifies_checksums = true;                    // checks every packet that it sums
-  // How its PENDING names the missing ranks.
+  // How its PENDING names the missing ranks. core::Aggregator sends bits where ranks need
+  // more pairs than a packet has.
   bool sends_ranges = true;
-  bool sends_bits = false;
+  bool sends_bits = true;
   // Elements in its packets are big-endian, because some chips cannot reverse bytes.
   bool is_big_endian = false;
   ReductionSet reductions = ReductionSet::all();  // the reductions that it takes
