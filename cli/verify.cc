@@ -158,7 +158,7 @@ class Verify final : public Command {
           std::find_if(std::begin(measure::kReductions), std::end(measure::kReductions),
                        [&](Reduction each) { return name == reduction_name(each); });
       if (found == std::end(measure::kReductions)) {
-        return base::cannot(fmt::format("--reductions: '{}' is no reduction; allowed: {}", name,
+        return base::cannot(fmt::format("--reductions: '{}' is not a reduction; allowed: {}", name,
                                         core::names_of(core::ReductionSet::all())));
       }
       chosen = chosen | core::ReductionSet::of(*found);

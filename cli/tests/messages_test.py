@@ -39,7 +39,7 @@ def names_flags_that_are_missing(infold, folder):
         folder,
         ("verify", "--reductions", "sum,mul"),
         2,
-        "'mul' is no reduction",
+        "'mul' is not a reduction",
         "allowed: sum, average, min, max, or",
     )
     refused(
@@ -140,7 +140,7 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
         path.write_bytes(text)
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
     os.mkfifo(pathlib.Path(folder) / "pipe.csv")
-    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is no regular file")
+    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is not a regular file")
     refused(infold, folder, ("emulate", "--plan", "pipe.csv"), 2, "--plan pipe.csv: it is no")
     refused(
         infold,

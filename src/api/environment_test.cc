@@ -141,7 +141,7 @@ TEST(Environment, SaysHowManyDriversAndWhoSharesTheProcessors) {
   EXPECT_EQ(completed()->drivers, 0);
   EXPECT_EQ(completed()->local_world, 1);
   setenv("SLURM_NTASKS_PER_NODE", "4(x2)", 1);
-  EXPECT_EQ(completed()->local_world, 1) << "what is no number says nothing";
+  EXPECT_EQ(completed()->local_world, 1) << "a word that is not a number says nothing";
   setenv("LOCAL_WORLD_SIZE", "8", 1);
   setenv("INFOLD_DRIVERS", "3", 1);
   EXPECT_EQ(completed()->local_world, 8);

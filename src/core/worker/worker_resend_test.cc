@@ -195,6 +195,32 @@ TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
   EXPECT_EQ(rank.counters().sent_query, 3U);
 }
 
+// A queue makes the round trip a hundred times as long as the first sample. In the past each result
+// that came back ended the backoff, so that the worker asked about one chunk after the other every
+// fraction of a millisecond, and each answer was a result that made the queue longer.
+TEST(WorkerResend, ALongQueueIsNotAskedAboutAgainAndAgain) {
+  constexpr int kCalls = 24;
+  WorkerWithOther rank(kCalls + 1);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.answer(Instant{} + base::microseconds(200));
+  for (int i = 0; i < kCalls; ++i) rank.call(at(1));
+  rank.send(at(1));
+  int next_answer_ms = 21;
+  for (int step = 0; rank.counters().received_result <= kCalls && step < 100'000; ++step) {
+    const Instant now = at(1) + base::microseconds(10 * step);
+    if (rank.deadline() <= now) rank.time_out(now);
+    rank.send(now);
+    if (now < at(next_answer_ms)) continue;
+    rank.answer(now);
+    next_answer_ms += 2;
+  }
+  EXPECT_EQ(rank.counters().received_result, kCalls + 1U);
+  // The timer asks five times before the first answer comes. Its result raises a doubt about each
+  // of the other chunks, but only once.
+  EXPECT_LE(rank.counters().sent_query + rank.counters().resent, kCalls + 5U);
+}
+
 // In a tree all ranks hear the answer to one rank's query about a late rank. In the past the worker
 // took the time until that answer as its round-trip time, and then waited at least half a second
 // before it asked about a lost contribution.

@@ -167,7 +167,7 @@ class Worker::State {
   struct Chunk {
     Flow& flow;
     WorkerSlot& slot;
-    std::uint16_t index;  // of the slot, within the flow
+    std::uint16_t index;  // the slot's index within the flow
     Transfer& transfer;
     ChunkRange range;
   };
