@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes text from other processes fit to show to people. Some characters are invisible and change
-// what is around them: control characters end lines and command terminals, and bidirectional ones
-// reorder a line, so that it reads like another one. Any thread may call.
+// Makes text from other processes safe to show to people. Some characters are invisible and change
+// what is around them: control characters end lines or are commands to terminals, and bidirectional
+// ones reorder a line, so that it reads like another one. Any thread may call.
 #pragma once
 
 #include <cstddef>

@@ -221,7 +221,8 @@ INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* not
   const uint32_t at = datagram_at(skb);
   const uint32_t bytes = note->answer_bytes;
   /* A packet that grew before its headers, here or at the switch below, keeps the old place of its
-   * UDP header, and the kernel cuts nothing in front of that. So the right length stays as it is. */
+   * UDP header, and the kernel cuts nothing in front of that. So the right length stays as it is.
+   */
   if (skb->len != at + bytes && bpf_skb_change_tail(skb, at + bytes, 0)) {
     count_unsendable(note->job);
     return 0;
