@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/plain_text.h"
+
 namespace infold::mix {
 namespace {
 
@@ -61,11 +63,8 @@ std::string TableText::split(std::span<std::string_view> fields, std::string_vie
 
 std::string quoted(std::string_view typed) {
   constexpr std::size_t kShownMax = 40;
-  std::string shown(typed.substr(0, kShownMax));
-  for (char& letter : shown) {
-    if (letter < ' ' || letter > '~') letter = '?';
-  }
-  return fmt::format("'{}{}'", shown, typed.size() > kShownMax ? "..." : "");
+  return fmt::format("'{}{}'", base::printable(typed.substr(0, kShownMax)),
+                     typed.size() > kShownMax ? "..." : "");
 }
 
 std::optional<std::uint32_t> parse_whole(std::string_view typed, std::uint32_t most) {
