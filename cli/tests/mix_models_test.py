@@ -9,10 +9,9 @@ Usage: mix_models_test.py INFOLD
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
-from mistakes import BARE, SECONDS, check, refused, run_each
+from mistakes import check, completed, refused, run_each
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/mix.md"
 
@@ -24,15 +23,7 @@ def blocks():
 
 
 def objects(infold, folder, *words):
-    done = subprocess.run(
-        [infold, *words, "--json"],
-        cwd=folder,
-        env=BARE,
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
+    done = completed(infold, folder, *words, "--json")
     check(done.returncode == 0, f"{words}: status {done.returncode}: {done.stderr}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
