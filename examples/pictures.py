@@ -52,7 +52,17 @@ def draw_curve(path, title, xs, ys, x_name, y_name):
 
 
 # The colours of a race's ways, in their order. The last one is for the reader's own way.
-_WAYS = ("#9a9a9a", "#e0a458", "#5f9e6e", "#8e6bb0", "#c4605a", "#4c6a92", "#8fb0d6", "#111111")
+_WAYS = (
+    "#9a9a9a",
+    "#e0a458",
+    "#5f9e6e",
+    "#8e6bb0",
+    "#c4605a",
+    "#4c6a92",
+    "#8fb0d6",
+    "#3b9c9c",
+    "#111111",
+)
 
 
 def draw_race(path, title, ways, goal):
