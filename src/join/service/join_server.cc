@@ -7,7 +7,7 @@
 #include "io/host/clock.h"
 #include "io/host/descriptors.h"
 #include "join/connection/connection_loop.h"
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
 
 namespace infold::join {
 namespace {

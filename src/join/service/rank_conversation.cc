@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 #include "join/service/parse_request.h"
 #include "join/service/replies.h"
 

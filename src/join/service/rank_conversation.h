@@ -21,7 +21,7 @@
 #include "join/connection/frames.h"
 #include "join/rank_listener.h"
 #include "join/service/connection_gate.h"
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
 #include "proto/infold/v1/control.pb.h"
 
 namespace infold::join {

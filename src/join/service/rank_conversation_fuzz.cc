@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "join/registry/fuzzing.h"
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 #include "join/service/parse_request.h"
 #include "join/service/rank_conversation.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include "io/host/clock.h"
 #include "io/host/patience.h"
 #include "io/memory/doorbell.h"
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 #include "join/service/parse_request.h"
 #include "join/service/replies.h"
 
