@@ -15,6 +15,8 @@ ConnectionGate::ConnectionGate(const ConnectionLimits& limits, EventListener on_
       connections_(limits.connections_max, limits.connections_of_address_max),
       reply_bytes_(limits.reply_bytes_max, limits.reply_bytes_of_address_max),
       openings_(limits.openings_per_second, limits.openings_at_once),
+      handshakes_(limits.handshakes_of_address_per_second, limits.handshakes_of_address_at_once),
+      all_handshakes_(limits.handshakes_per_second, limits.handshakes_at_once),
       hellos_(limits.hellos_per_second, limits.hellos_at_once),
       bytes_(limits.bytes_per_second_of_address, limits.bytes_at_once_of_address) {}
 
@@ -44,6 +46,23 @@ Answer<void> ConnectionGate::open(const std::string& address) {
 void ConnectionGate::close(const std::string& address) {
   const base::MutexLock lock(mutex_);
   connections_.give_back(address);
+}
+
+// An address that is refused takes nothing of what all addresses have together.
+Answer<void> ConnectionGate::handshake(const std::string& address) {
+  bool is_of_address = false;
+  {
+    const base::MutexLock lock(mutex_);
+    const base::Instant now = io::monotonic_now();
+    is_of_address = !handshakes_.take(address, now);
+    if (!is_of_address && all_handshakes_.take("", now)) return {};
+  }
+  if (!is_of_address) {
+    return refuse("", fmt::format("more than {} TLS handshakes a second are begun",
+                                  limits_.handshakes_per_second));
+  }
+  return refuse(address, fmt::format("more than {} TLS handshakes a second are begun from {}",
+                                     limits_.handshakes_of_address_per_second, address));
 }
 
 Answer<void> ConnectionGate::hello(const std::string& address) {

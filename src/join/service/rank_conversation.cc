@@ -76,13 +76,17 @@ void RankConversation::refill(base::Instant now) {
 
 void RankConversation::receive(std::string_view bytes, base::Instant now) {
   heard_at_ = now;
-  const auto count = static_cast<double>(bytes.size());
+  note_overhead(bytes.size(), now);
+  read(bytes);
+}
+
+void RankConversation::note_overhead(std::size_t bytes, base::Instant now) {
+  const auto count = static_cast<double>(bytes);
   if (count <= allowance_) {
     allowance_ -= count;
   } else {
-    host_.gate.note_sent(address_, bytes.size(), now);
+    host_.gate.note_sent(address_, bytes, now);
   }
-  read(bytes);
 }
 
 void RankConversation::read(std::string_view bytes) {

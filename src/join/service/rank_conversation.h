@@ -50,6 +50,7 @@ class RankConversation final : public Conversation,
   void closed() override;
   std::size_t room(base::Instant now) override;
   void receive(std::string_view bytes, base::Instant now) override;
+  void note_overhead(std::size_t bytes, base::Instant now) override;
   void hear_end(const std::string& why) override;
   std::string_view output(base::Instant now) override;
   void sent(std::size_t bytes, base::Instant now) override;

@@ -2,6 +2,7 @@
 #include "join/service/door/first_contact.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -16,56 +17,147 @@ namespace {
 
 // A client of HTTP/2 says less than this before its call, unless it wants something else.
 constexpr std::size_t kHttp2BytesMax = 4096;
+constexpr char kHttp2First = 'P';  // of kHttp2Length
 // A rank sends one keepalive at most before its Hello. Without a limit, a connection could send
 // them as fast as its link allows.
 constexpr int kKeepalivesMax = 16;
+// With TLS, a rank sends less than 8 KiB up to the end of its Hello, however it cuts its records.
+constexpr std::size_t kTlsBytesMax = 64 << 10;
+// Alerts of TLS (RFC 8446, section 6).
+constexpr int kAlertVersion = 70;
+constexpr int kAlertInternal = 80;
+
 constexpr std::string_view kOldRank =
     "this rank joins over gRPC, as earlier versions of infold did; install the version of infold "
     "that the switch has";
+constexpr const char* kUsesKeys =
+    "this switch uses keys, and the rank joins without one: join with the string that the switch "
+    "printed at its start, host:port#fingerprint.token";
+constexpr const char* kUsesNoKeys =
+    "the rank joins with keys, and this switch uses none, because it was started with --insecure";
+
+Refusal invalid_start(std::string why) { return {RefusalReason::invalid, std::move(why), -1}; }
 
 }  // namespace
 
-FirstContact::FirstContact() : reader_(kRequestBytesMax) {}
+FirstContact::FirstContact(const TlsContext* tls) : tls_(tls), reader_(kRequestBytesMax) {}
 
-FirstContact::Step FirstContact::receive(std::string_view& bytes) {
-  if (http2_) return receive_http2(bytes);
-  for (;;) {
+FirstContact::Step FirstContact::receive(std::string_view bytes) {
+  if (bytes.empty()) return Step::listens;
+  if (std::exchange(is_first_, false)) return receive_first(bytes);
+  if (session_) return receive_tls(bytes);
+  return http2_ ? receive_http2(bytes) : receive_frames(bytes);
+}
+
+// No frame begins like a record of TLS, because its length would be above the limit.
+FirstContact::Step FirstContact::receive_first(std::string_view bytes) {
+  const char first = bytes.front();
+  if (first == TlsRecords::kHandshake) {
+    if (tls_ != nullptr) {
+      early_ = bytes;
+      return Step::asks;
+    }
+    output_ = tls_alert(kAlertVersion);
+    reason_ = kUsesNoKeys;
+    return Step::is_refused;
+  }
+  if (tls_ != nullptr && first != kHttp2First) return refuse(invalid_start(kUsesKeys));
+  return receive_frames(bytes);
+}
+
+FirstContact::Step FirstContact::shake_hands() {
+  session_ = TlsSession::of_switch(*tls_);
+  const std::string bytes = std::exchange(early_, {});
+  return session_ ? receive_tls(bytes) : fail(TlsFault::out_of_memory);
+}
+
+FirstContact::Step FirstContact::turn_away(const Refusal& why) {
+  output_ = tls_alert(kAlertInternal);
+  reason_ = why.message;
+  return Step::is_refused;
+}
+
+FirstContact::Step FirstContact::receive_tls(std::string_view bytes) {
+  tls_bytes_ += bytes.size();
+  if (tls_bytes_ > kTlsBytesMax) return fail(TlsFault::long_handshake);
+  std::array<char, TlsSession::kTextBytesMax> room;
+  Step step = has_hello_ ? Step::has_hello : Step::listens;
+  while (!bytes.empty() && step != Step::is_refused) {
+    const std::string_view text = session_->receive(bytes, room);
+    if (session_->fault() != TlsFault::none) return fail(session_->fault());
+    if (!text.empty()) step = receive_frames(text);
+  }
+  return step;
+}
+
+FirstContact::Step FirstContact::receive_frames(std::string_view bytes) {
+  while (!has_hello_) {
     const FrameReader::Frame frame = reader_.next(bytes);
-    if (!frame && frame.error().length == kHttp2Length) {
+    if (!frame && frame.error().length == kHttp2Length && !session_) {
       http2_ = "PRI ";
       output_ += http2_settings();
       return receive_http2(bytes);
     }
-    if (!frame) return refuse(no_message(frame.error().length));
+    if (!frame) {
+      const bool lacks_keys = tls_ != nullptr && !session_;
+      return refuse(invalid_start(lacks_keys ? kUsesKeys : no_message(frame.error().length)));
+    }
     if (!*frame) return Step::listens;
     if ((*frame)->empty()) {
-      if (++keepalives_ > kKeepalivesMax) return refuse("too many keepalives before the Hello");
-      output_ = keepalive();
+      if (++keepalives_ > kKeepalivesMax) {
+        return refuse(invalid_start("too many keepalives before the Hello"));
+      }
+      say(keepalive());
       continue;
     }
-    if (!read_message(**frame, hello_) || !hello_.has_hello())
-      return refuse("the first message is not a Hello");
-    return Step::has_hello;
+    if (!read_message(**frame, hello_) || !hello_.has_hello()) {
+      return refuse(invalid_start("the first message is not a Hello"));
+    }
+    has_hello_ = true;
   }
+  rest_ += bytes;
+  return Step::has_hello;
 }
 
-FirstContact::Step FirstContact::receive_http2(std::string_view& bytes) {
-  const std::size_t room = kHttp2BytesMax - http2_->size();
-  http2_->append(bytes.substr(0, room));
-  bytes.remove_prefix(std::min(room, bytes.size()));
+FirstContact::Step FirstContact::receive_http2(std::string_view bytes) {
+  http2_->append(bytes.substr(0, kHttp2BytesMax - http2_->size()));
   if (!http2_has_call(*http2_) && http2_->size() < kHttp2BytesMax) return Step::listens;
   reason_ = kOldRank;
   output_ += http2_refusal(kOldRank);
   return Step::is_refused;
 }
 
-FirstContact::Step FirstContact::refuse(std::string why) {
-  output_ += frame_of(reply_of(Refusal{RefusalReason::invalid, why, -1}));
-  reason_ = std::move(why);
+FirstContact::Step FirstContact::refuse(const Refusal& why) {
+  reason_ = why.message;
+  if (!session_ || session_->is_open()) say(frame_of(reply_of(why)));
+  if (session_) session_->end();
   return Step::is_refused;
 }
 
-std::string FirstContact::take_output() { return std::exchange(output_, {}); }
+// OpenSSL has already written an alert that fits.
+FirstContact::Step FirstContact::fail(TlsFault fault) {
+  reason_ = std::string("a connection with TLS: ") + text_of(fault);
+  return Step::is_refused;
+}
+
+void FirstContact::say(const std::string& bytes) {
+  if (!session_) {
+    output_ += bytes;
+  } else if (session_->fault() == TlsFault::none) {
+    session_->send(bytes);
+  }
+}
+
+std::string FirstContact::take_output() {
+  std::string output = std::exchange(output_, {});
+  if (session_) {
+    output += session_->output();
+    session_->sent(session_->output().size());
+  }
+  return output;
+}
+
+std::string FirstContact::take_rest() { return std::exchange(rest_, {}); }
 
 std::string no_message(std::uint32_t length) {
   return fmt::format("a message of {} bytes was announced, but {} are allowed", length,
