@@ -43,6 +43,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
     options.host = host_;
     options.question = question();
+    options.fingerprint = limits_.fingerprint;
     options.joins_by = limits_.joins_by + kSlack;
     options.connects_by = std::min(limits_.connects_by, options.joins_by);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limits_.joins_by - Clock::now());

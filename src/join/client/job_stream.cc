@@ -14,6 +14,7 @@
 #include "io/host/clock.h"
 #include "join/client/answer_reader.h"
 #include "join/client/requests.h"
+#include "join/client/secured.h"
 #include "join/connection/frames.h"
 
 namespace infold::join {
@@ -87,6 +88,12 @@ class JobStream::State final : public Conversation {
     const base::MutexLock lock(mutex_);
     is_leaving_ = wants_close_ = true;
     wake();
+  }
+
+  // The host cannot be joined, for this reason.
+  void refuse(const Refusal& refusal) {
+    const base::MutexLock lock(mutex_);
+    take(refusal);
   }
 
   // From the loop.
@@ -275,20 +282,30 @@ class JobStream::State final : public Conversation {
 JobStream::JobStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
 JobStream::~JobStream() { state_->cut(); }
 
+template <typename There>
+std::unique_ptr<JobStream> JobStream::open_at(ConnectionLoop& loop, There&& there,
+                                              const Options& options,
+                                              std::shared_ptr<RankListener> listener) {
+  auto state = std::make_shared<State>(options, std::move(listener));
+  std::shared_ptr<Conversation> conversation = state;
+  if (options.fingerprint) {
+    conversation = secured(state, *options.fingerprint, options.host,
+                           [&stream = *state](const Refusal& refusal) { stream.refuse(refusal); });
+  }
+  loop.add(std::forward<There>(there), std::move(conversation));
+  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+}
+
 std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, io::FileDescriptor connected,
                                            const Options& options,
                                            std::shared_ptr<RankListener> listener) {
-  auto state = std::make_shared<State>(options, std::move(listener));
-  loop.add(std::move(connected), state);
-  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+  return open_at(loop, std::move(connected), options, std::move(listener));
 }
 
 std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, const io::SocketAddress& there,
                                            const Options& options,
                                            std::shared_ptr<RankListener> listener) {
-  auto state = std::make_shared<State>(options, std::move(listener));
-  loop.add(there, state);
-  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+  return open_at(loop, there, options, std::move(listener));
 }
 
 void JobStream::ready(const ReadyReport& report) { state_->ready(report); }

@@ -26,9 +26,11 @@ const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1
 // One thread serves the links of all ranks.
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
-  options.link = [loop = std::make_shared<ConnectionLoop>(), parent = options.parent](
+  options.link = [loop = std::make_shared<ConnectionLoop>(), parent = options.parent,
+                  fingerprint = options.parent_fingerprint](
                      const Hello& hello, std::shared_ptr<RankListener> listener) {
     JobStream::Options stream;
+    stream.fingerprint = fingerprint;
     stream.hello = hello;
     stream.host = "the switch's parent " + parent.text();
     stream.joins_by = std::chrono::steady_clock::now() + hello.patience;

@@ -31,6 +31,7 @@
 #include "join/registry/plane.h"
 #include "join/relay/relay_ear.h"
 #include "join/relay/uplink.h"
+#include "keys/certificate.h"
 
 namespace infold::join {
 
@@ -43,6 +44,7 @@ struct RackRelayOptions {
   bool has_threads = true;  // false: a test calls work()
   // Makes a rank's link to the parent, for tests. Unset: makes a JobStream.
   std::function<std::unique_ptr<RankLink>(const Hello&, std::shared_ptr<RankListener>)> link = {};
+  std::optional<keys::Fingerprint> parent_fingerprint = {};  // set: it is joined with TLS
 };
 
 class RackRelay final : public Registrar {
