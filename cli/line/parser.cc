@@ -15,6 +15,7 @@
 
 #include "cli/line/build_info.h"
 #include "cli/line/usage.h"
+#include "keys/openssl.h"
 
 namespace infold::cli {
 namespace {
@@ -42,7 +43,9 @@ class Parser {
  public:
   Parser(const std::vector<std::unique_ptr<Command>>& commands, const Program& program)
       : root_(program.about, program.name) {
-    root_.set_version_flag("--version", std::string("infold ") + kVersion);
+    root_.set_version_flag("--version", [] {
+      return fmt::format("infold {} with OpenSSL {}", kVersion, keys::openssl_version());
+    });
     root_.get_formatter()->column_width(32);
     root_.require_subcommand(1);
     for (const auto& command : commands) declare(*command);
