@@ -5,7 +5,6 @@
 
 #include <openssl/ssl.h>
 
-#include "base/mutex.h"
 #include "join/connection/tls_session.h"
 #include "keys/openssl.h"
 
@@ -62,14 +61,10 @@ base::Result<std::shared_ptr<const TlsContext>> TlsContext::of_switch(
   return made;
 }
 
+// It is never freed, because other threads may still join when the process ends.
 base::Result<std::shared_ptr<const TlsContext>> TlsContext::of_ranks() {
-  static base::Mutex mutex;
-  static std::weak_ptr<const TlsContext> shared;
-  const base::MutexLock lock(mutex);
-  if (auto context = shared.lock()) return context;
-  auto made = make(false);
-  if (made) shared = *made;
-  return made;
+  static const auto& kShared = *new base::Result<std::shared_ptr<const TlsContext>>(make(false));
+  return kShared;
 }
 
 }  // namespace infold::join

@@ -26,8 +26,8 @@ namespace infold::join {
 inline constexpr std::size_t kDescriptorsWanted = 16'384;
 // The process' other files: sockets of packets, shared memory, the program's own.
 inline constexpr std::uint32_t kDescriptorsKept = 128;
-// There is room for 4 jobs of 1024 ranks, or for as many ranks beside strangers.
-inline constexpr std::uint32_t kTlsConnectionsMax = 4096;
+// There is room for 3 jobs of 1024 ranks. With more, the server would need more than 256 MB.
+inline constexpr std::uint32_t kTlsConnectionsMax = 3072;
 // Of the connections wanted, those that a process with this limit of descriptors can serve.
 std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <poll.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,6 +123,14 @@ TEST(FrontDoorTls, AHandshakeWaitsForAPlace) {
   ASSERT_EQ(recv(first->plain().descriptor(), &byte, 1, MSG_PEEK), 1) << "it has its place";
   TlsOtherEnd second(door.address()), third(door.address());
   ASSERT_TRUE(second.begin() && third.begin());
+  // The door has answered what came after them, so it has also heard of them.
+  OtherEnd later(door.address());
+  ASSERT_TRUE(later.say_bytes(keepalive()));
+  EXPECT_TRUE(later.hear().has_refused());
+  for (TlsOtherEnd* const each : {&second, &third}) {
+    pollfd answered = {each->plain().descriptor(), POLLIN, 0};
+    EXPECT_EQ(poll(&answered, 1, 0), 0);
+  }
   first.reset();
   ASSERT_TRUE(second.finish() && second.say_hello("second"));
   EXPECT_EQ(door.next().hello.hello().job(), "second");
