@@ -81,8 +81,8 @@ ABOVE = {
     "study/emulate/at_switch": {"api", "switch"},
     "study/whatif": {"rank/calls"},
 }
-# A file that only tests include may include all folders beside its own.
-_TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
+# Tests, benchmarks and files that only they include may include all folders beside its own.
+_TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing|bench)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
 
