@@ -104,7 +104,8 @@ class TlsEnd:
 
     def read(self, count=1 << 14):
         room = ctypes.create_string_buffer(count)
-        return room.raw[: max(0, _ssl.SSL_read(self._ssl, room, count))]
+        bytes_read = _ssl.SSL_read(self._ssl, room, count)
+        return room.raw[: max(0, bytes_read)]
 
     def update_keys(self, asks_for_answer=True):
         wanted = KEY_UPDATE_REQUESTED if asks_for_answer else KEY_UPDATE_NOT_REQUESTED
