@@ -65,15 +65,15 @@ bool set_random_serial(X509* certificate) {
 
 // The dates are those of RFC 5280, 4.1.2.5, for a certificate that does not end. A clock that is
 // wrong therefore does no harm.
-bool fill(X509* certificate, EVP_PKEY* key) {
+bool fill(X509* certificate, EVP_PKEY* key, const char* owner, const EVP_MD* hash) {
   X509_NAME* const name = X509_get_subject_name(certificate);
-  const auto* const text = reinterpret_cast<const unsigned char*>("infold switch");
-  return X509_set_version(certificate, X509_VERSION_3) == 1 && set_random_serial(certificate) &&
+  const auto* const text = reinterpret_cast<const unsigned char*>(owner);
+  return X509_set_version(certificate, X509_VERSION_3) == 1 &&
          X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, text, -1, -1, 0) == 1 &&
          X509_set_issuer_name(certificate, name) == 1 &&
          ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate), "20200101000000Z") == 1 &&
          ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate), "99991231235959Z") == 1 &&
-         X509_set_pubkey(certificate, key) == 1 && X509_sign(certificate, key, EVP_sha256()) > 0;
+         X509_set_pubkey(certificate, key) == 1 && X509_sign(certificate, key, hash) > 0;
 }
 
 }  // namespace
@@ -136,7 +136,26 @@ base::Result<Identity> Identity::make() {
   SharedKey key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
   if (!key) return failed("OpenSSL cannot make a key", kCode);
   SharedCertificate certificate(X509_new(), &X509_free);
-  if (!certificate || !fill(certificate.get(), key.get())) {
+  if (!certificate || !set_random_serial(certificate.get()) ||
+      !fill(certificate.get(), key.get(), "infold switch", EVP_sha256())) {
+    return failed("OpenSSL cannot make a certificate", kCode);
+  }
+  const base::Result<Fingerprint> fingerprint = fingerprint_of(*certificate);
+  if (!fingerprint) return tl::unexpected(fingerprint.error());
+  return Identity(std::move(certificate), std::move(key), *fingerprint);
+}
+
+base::Result<Identity> Identity::of_secret(const Secret& secret) {
+  constexpr auto kCode = base::Code::resource_exhausted;
+  if (!start_openssl()) return failed("OpenSSL cannot be used", kCode);
+  SharedKey key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, secret.bytes.data(),
+                                             secret.bytes.size()),
+                &EVP_PKEY_free);
+  if (!key) return failed("OpenSSL cannot make a key", kCode);
+  SharedCertificate certificate(X509_new(), &X509_free);
+  // Ed25519 hashes by itself.
+  if (!certificate || ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1) != 1 ||
+      !fill(certificate.get(), key.get(), "infold rendezvous", nullptr)) {
     return failed("OpenSSL cannot make a certificate", kCode);
   }
   const base::Result<Fingerprint> fingerprint = fingerprint_of(*certificate);

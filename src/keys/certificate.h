@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "keys/secret.h"
 
 // OpenSSL's types, so that this header needs none of its headers.
 struct evp_pkey_st;
@@ -50,6 +51,10 @@ class Identity {
  public:
   // Makes a new key and its certificate.
   static base::Result<Identity> make();
+  // Makes the certificate that this secret stands for: whoever has the secret makes the same one,
+  // and so knows its fingerprint. Its key is one of Ed25519, whose signatures depend on nothing
+  // else.
+  static base::Result<Identity> of_secret(const Secret& secret);
   // Reads one certificate and its key. Refuses a key of another curve, or of another certificate.
   // A key that is encrypted is refused, and nobody is asked for its password.
   static base::Result<Identity> from_pem(std::string_view certificate, std::string_view key);
