@@ -16,7 +16,8 @@ constexpr const char* kCiphers =
 // A rank sends a share of the first curve, which OpenSSL computes fastest. A stranger's client may
 // send one of the second, as OpenSSL's own programs do.
 constexpr const char* kCurves = "P-256:X25519";
-constexpr const char* kSignatures = "ECDSA+SHA256";
+// A switch's certificate has a key of P-256, and that of a rendezvous one of Ed25519.
+constexpr const char* kSignatures = "ECDSA+SHA256:ed25519";
 
 tl::unexpected<base::Error> unusable() {
   keys::forget_openssl_errors();

@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 
 #include "io/host/clock.h"
+#include "join/refusals.h"
 
 namespace infold::join {
+
+using namespace sentences;
 
 ConnectionGate::ConnectionGate(const ConnectionLimits& limits, EventListener on_event)
     : limits_(limits),
@@ -29,23 +32,24 @@ Answer<void> ConnectionGate::open(const std::string& address) {
     if (!is_flood) taken = connections_.take(address);
   }
   if (is_flood) {
-    return refuse(address, fmt::format("more than {} connections a second are opened from {}",
-                                       limits_.openings_per_second, address));
+    return refuse(address, refusal(kOpenings, limits_.openings_per_second, address));
   }
   if (taken == AddressCounts::Taken::yes) return {};
   if (taken == AddressCounts::Taken::all_full) {
-    return refuse(address, fmt::format("{} ranks have joined here or want to, which is the limit",
-                                       limits_.connections_max));
+    return refuse(address, refusal(kConnections, limits_.connections_max));
   }
   return refuse(address,
-                fmt::format("{} ranks at {} have joined here or want to, which is the limit for "
-                            "one address",
-                            limits_.connections_of_address_max, address));
+                refusal(kConnectionsOfAddress, limits_.connections_of_address_max, address));
 }
 
 void ConnectionGate::close(const std::string& address) {
   const base::MutexLock lock(mutex_);
   connections_.give_back(address);
+}
+
+void ConnectionGate::move(const std::string& address, const std::string& account) {
+  const base::MutexLock lock(mutex_);
+  connections_.move(address, account);
 }
 
 // An address that is refused takes nothing of what all addresses have together.
@@ -58,11 +62,10 @@ Answer<void> ConnectionGate::handshake(const std::string& address) {
     if (!is_of_address && all_handshakes_.take("", now)) return {};
   }
   if (!is_of_address) {
-    return refuse("", fmt::format("more than {} TLS handshakes a second are begun",
-                                  limits_.handshakes_per_second));
+    return refuse("", refusal(kHandshakes, limits_.handshakes_per_second));
   }
-  return refuse(address, fmt::format("more than {} TLS handshakes a second are begun from {}",
-                                     limits_.handshakes_of_address_per_second, address));
+  return refuse(address,
+                refusal(kHandshakesOfAddress, limits_.handshakes_of_address_per_second, address));
 }
 
 Answer<void> ConnectionGate::hello(const std::string& address) {
@@ -70,8 +73,7 @@ Answer<void> ConnectionGate::hello(const std::string& address) {
     const base::MutexLock lock(mutex_);
     if (hellos_.take(address, io::monotonic_now())) return {};
   }
-  return refuse(address, fmt::format("more than {} ranks a second want to join from {}",
-                                     limits_.hellos_per_second, address));
+  return refuse(address, refusal(kHellos, limits_.hellos_per_second, address));
 }
 
 bool ConnectionGate::may_send(const std::string& address, base::Instant now) {
@@ -99,7 +101,7 @@ Answer<void> ConnectionGate::hold_reply(const std::string& address, std::size_t 
       return {};
     }
   }
-  return refuse(address, "too many replies wait for ranks that do not take them");
+  return refuse(address, refusal(kReplies));
 }
 
 void ConnectionGate::release_reply(const std::string& address, std::size_t bytes) {
@@ -107,9 +109,9 @@ void ConnectionGate::release_reply(const std::string& address, std::size_t bytes
   reply_bytes_.give_back(address, static_cast<std::uint32_t>(bytes));
 }
 
-tl::unexpected<Refusal> ConnectionGate::refuse(const std::string& address, std::string message) {
-  on_event_(event_of_address(JoinEvent::limited, address, message));
-  return tl::unexpected<Refusal>(Refusal{RefusalReason::full, std::move(message), -1});
+tl::unexpected<Refusal> ConnectionGate::refuse(const std::string& address, Refusal why) {
+  on_event_(event_of_address(JoinEvent::limited, address, why.message));
+  return tl::unexpected<Refusal>(std::move(why));
 }
 
 }  // namespace infold::join

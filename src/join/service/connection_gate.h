@@ -2,7 +2,9 @@
 //
 // Limits what connections cost, for each address and in all: their number, how fast they are
 // opened, their handshakes and Hellos, the bytes that they send, and the replies that wait to be
-// sent. Any thread may call.
+// sent. At a switch with keys, a connection counts for its address until its token is known, and
+// then for the account of the token (service/token_check.h), whose name stands in place of an
+// address. Any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -54,6 +56,8 @@ class ConnectionGate {
   // A refusal names the limit. close() gives back a connection that was let in.
   Answer<void> open(const std::string& address);
   void close(const std::string& address);
+  // A connection that was let in counts for its token's account from now on, and for no address.
+  void move(const std::string& address, const std::string& account);
   Answer<void> handshake(const std::string& address);
   Answer<void> hello(const std::string& address);
 
@@ -67,7 +71,7 @@ class ConnectionGate {
   const ConnectionLimits& limits() const { return limits_; }
 
  private:
-  tl::unexpected<Refusal> refuse(const std::string& address, std::string message);
+  tl::unexpected<Refusal> refuse(const std::string& address, Refusal why);
 
   const ConnectionLimits limits_;
   const EventListener on_event_;

@@ -49,7 +49,7 @@ class JoinServer::State {
  public:
   State(Registrar& registrar, const ServerOptions& options)
       : host{registrar, ConnectionGate(options.limits, options.on_event), options.times,
-             options.on_event} {}
+             options.on_event, options.tokens} {}
 
   ConversationHost host;
   io::SocketAddress address;

@@ -36,6 +36,7 @@ struct ServerOptions {
   ConnectionLimits limits = {};
   ConversationTimes times = {};  // silence_max also counts until the Hello
   EventListener on_event = log_event;
+  TokenCheck tokens = TokenCheck();  // of ranks; without a keyring, every rank may join
   // With an identity, ranks must join with TLS and know the identity's fingerprint. The server then
   // has room for at most kTlsConnectionsMax connections, each of which takes more memory.
   std::optional<keys::Identity> identity = {};

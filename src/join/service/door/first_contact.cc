@@ -6,9 +6,8 @@
 #include <cstddef>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "join/connection/http2_refusal.h"
+#include "join/refusals.h"
 #include "join/service/parse_request.h"
 #include "join/service/replies.h"
 
@@ -27,16 +26,7 @@ constexpr std::size_t kTlsBytesMax = 64 << 10;
 constexpr int kAlertVersion = 70;
 constexpr int kAlertInternal = 80;
 
-constexpr std::string_view kOldRank =
-    "this rank joins over gRPC, as earlier versions of infold did; install the version of infold "
-    "that the switch has";
-constexpr const char* kUsesKeys =
-    "this switch uses keys, and the rank joins without one: join with the string that the switch "
-    "printed at its start, host:port#fingerprint.token";
-constexpr const char* kUsesNoKeys =
-    "the rank joins with keys, and this switch uses none, because it was started with --insecure";
-
-Refusal invalid_start(std::string why) { return {RefusalReason::invalid, std::move(why), -1}; }
+using namespace sentences;
 
 }  // namespace
 
@@ -58,10 +48,10 @@ FirstContact::Step FirstContact::receive_first(std::string_view bytes) {
       return Step::asks;
     }
     output_ = tls_alert(kAlertVersion);
-    reason_ = kUsesNoKeys;
+    reason_ = refusal(kUsesNoKeys).message;
     return Step::is_refused;
   }
-  if (tls_ != nullptr && first != kHttp2First) return refuse(invalid_start(kUsesKeys));
+  if (tls_ != nullptr && first != kHttp2First) return refuse(refusal(kUsesKeys));
   return receive_frames(bytes);
 }
 
@@ -100,18 +90,18 @@ FirstContact::Step FirstContact::receive_frames(std::string_view bytes) {
     }
     if (!frame) {
       const bool lacks_keys = tls_ != nullptr && !session_;
-      return refuse(invalid_start(lacks_keys ? kUsesKeys : no_message(frame.error().length)));
+      return refuse(lacks_keys ? refusal(kUsesKeys) : no_message(frame.error().length));
     }
     if (!*frame) return Step::listens;
     if ((*frame)->empty()) {
       if (++keepalives_ > kKeepalivesMax) {
-        return refuse(invalid_start("too many keepalives before the Hello"));
+        return refuse(refusal(kKeepalivesBeforeHello));
       }
       say(keepalive());
       continue;
     }
     if (!read_message(**frame, hello_) || !hello_.has_hello()) {
-      return refuse(invalid_start("the first message is not a Hello"));
+      return refuse(refusal(kFirstIsNoHello));
     }
     has_hello_ = true;
   }
@@ -122,8 +112,8 @@ FirstContact::Step FirstContact::receive_frames(std::string_view bytes) {
 FirstContact::Step FirstContact::receive_http2(std::string_view bytes) {
   http2_->append(bytes.substr(0, kHttp2BytesMax - http2_->size()));
   if (!http2_has_call(*http2_) && http2_->size() < kHttp2BytesMax) return Step::listens;
-  reason_ = kOldRank;
-  output_ += http2_refusal(kOldRank);
+  reason_ = refusal(kOldRank).message;
+  output_ += http2_refusal(reason_);
   return Step::is_refused;
 }
 
@@ -159,9 +149,8 @@ std::string FirstContact::take_output() {
 
 std::string FirstContact::take_rest() { return std::exchange(rest_, {}); }
 
-std::string no_message(std::uint32_t length) {
-  return fmt::format("a message of {} bytes was announced, but {} are allowed", length,
-                     kRequestBytesMax);
+Refusal no_message(std::uint32_t length) {
+  return refusal(kLongMessage, length, Number{kRequestBytesMax});
 }
 
 }  // namespace infold::join

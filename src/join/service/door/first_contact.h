@@ -74,6 +74,6 @@ class FirstContact {
 };
 
 // Says why a message of this length is refused.
-std::string no_message(std::uint32_t length);
+Refusal no_message(std::uint32_t length);
 
 }  // namespace infold::join

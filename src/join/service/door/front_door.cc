@@ -20,6 +20,7 @@
 #include "io/host/clock.h"
 #include "io/host/patience.h"
 #include "io/memory/doorbell.h"
+#include "join/refusals.h"
 #include "join/service/door/first_contact.h"
 #include "join/service/door/handshake_places.h"
 #include "join/service/parse_request.h"
@@ -278,8 +279,7 @@ class FrontDoor::State {
   void close_late() {
     while (!by_time_.empty() && visitors_.at(by_time_.front()).until <= now_) {
       const auto found = visitors_.find(by_time_.front());
-      const Refusal late = {RefusalReason::too_late, "the connection has not said Hello in time",
-                            -1};
+      const Refusal late = refusal(sentences::kLateHello);
       found->second.contact.refuse(late);
       say_goodbye(std::move(found->second.socket), found->second.contact.take_output());
       forget(found);
