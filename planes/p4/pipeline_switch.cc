@@ -46,7 +46,7 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   made->registrar_ = std::make_unique<join::JobRegistry>(made.get());
   const io::SocketAddress& listen =
       options.join_address.is_set() ? options.join_address : settled.listen;
-  auto server = join::JoinServer::start(listen, *made->registrar_);
+  auto server = join::JoinServer::start(listen, *made->registrar_, options.joining);
   if (!server) return base::cannot(listen.text() + ": " + server.error().detail);
   made->join_server_ = std::move(*server);
   return made;

@@ -55,6 +55,7 @@ struct PipelineSwitchOptions {
   DeviceOptions device;
   std::vector<std::uint32_t> ports;  // of the device; packets to unknown stations go to these
   std::uint32_t slots = ~0U;         // for all jobs together, at most as many as the program has
+  join::ServerOptions joining = {};  // how ranks join
 };
 
 class PipelineSwitch final : public join::Plane, private DeviceListener {

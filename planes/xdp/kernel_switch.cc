@@ -106,7 +106,7 @@ base::Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(
   if (const base::Result<void> ready = made->make_registrar(listen); !ready) {
     return base::cannot("--parent " + options.parent.text() + " " + ready.error().detail);
   }
-  auto server = join::JoinServer::start(listen, *made->registrar_);
+  auto server = join::JoinServer::start(listen, *made->registrar_, options.joining);
   if (!server) return base::cannot(text_of(server.error()));
   made->join_server_ = std::move(*server);
   return made;
@@ -127,7 +127,8 @@ base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& join_ad
   auto uplink = switches::UdpUplink::find(options_.parent, options_.listen, join_address);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
-  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_,
+                                                 uplink_->relay_options(options_.parent_keys));
   return {};
 }
 

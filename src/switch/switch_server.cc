@@ -79,7 +79,7 @@ base::Result<void> SwitchServer::listen() {
     address.set_port(shards_.front()->address().port());
   }
   if (base::Result<void> made = make_registrar(address); !made) return made;
-  auto server = join::JoinServer::start(address, *registrar_);
+  auto server = join::JoinServer::start(address, *registrar_, options_.joining);
   if (!server) return tl::unexpected(server.error());
   join_server_ = std::move(*server);
   return {};
@@ -93,7 +93,8 @@ base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& join_ad
   auto uplink = UdpUplink::find(options_.parent, options_.listen, join_address);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
-  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_,
+                                                 uplink_->relay_options(options_.parent_keys));
   return {};
 }
 

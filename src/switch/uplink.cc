@@ -35,14 +35,19 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
   return std::unique_ptr<UdpUplink>(new UdpUplink(parent, from, own));
 }
 
-join::RackRelayOptions UdpUplink::relay_options() const {
+join::RackRelayOptions UdpUplink::relay_options(const keys::JoinString& keys) const {
   // If packets leave from the same address as the join connection, it need not be sent, because the
   // parent sees it. Behind a NAT, only the parent knows that address.
   const base::Result<io::Route> route = io::route_to(parent_);
   const bool is_elsewhere = route && !from_.is_same_host(route->local);
-  return {parent_, join_address_.text(),
-          fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
-          is_elsewhere ? from_ : io::SocketAddress()};
+  join::RackRelayOptions options;
+  options.parent = parent_;
+  options.address = join_address_.text();
+  options.identity = fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number());
+  if (is_elsewhere) options.source = from_;
+  options.token = keys.token;
+  options.parent_fingerprint = keys.fingerprint;
+  return options;
 }
 
 join::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {

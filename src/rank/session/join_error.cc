@@ -12,7 +12,8 @@ constexpr std::string_view kPrefix = "join: ";
 
 Code code_of(join::RefusalReason reason) {
   switch (reason) {
-    case join::RefusalReason::invalid: return Code::invalid_argument;
+    case join::RefusalReason::invalid:
+    case join::RefusalReason::not_permitted: return Code::invalid_argument;
     case join::RefusalReason::mismatch: return Code::mismatch;
     case join::RefusalReason::full: return Code::resource_exhausted;
     case join::RefusalReason::too_late: return Code::deadline_exceeded;
