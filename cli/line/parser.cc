@@ -35,6 +35,7 @@ Place place_of(std::string_view name) {
 // Returns the text that --help prints beside a group. A new group needs one line here.
 std::string_view group_summary(std::string_view group) {
   if (group == "bench") return "Measure kernels, state machines or whole sums";
+  if (group == "token") return "Make, list and revoke the tokens that ranks join a switch with";
   if (group == "trace") return "Check, show and replay traces of training steps";
   return "";
 }

@@ -51,7 +51,7 @@ tl::expected<p4::Program, std::string> read_program(p4::TargetKind target,
 }
 
 void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
-              const std::string& target, const std::string& metrics) {
+              const std::string& target, const KeyOptions& keys, const std::string& metrics) {
   const std::string listen = of.listen.text();
   const std::string join_address = server.join_address().text();
   output.text(
@@ -62,6 +62,7 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
       p4::kElementsMax, core::names_of(server.sites().front().record.formats), p4::kJobsMax);
   const join::JoinServer::Budget joining = server.join_budget();
   report_joining(output, joining);
+  keys.announce(output, server.join_address());
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   output.object({{"event", "listening"},
                  {"plane", "p4"},
@@ -75,7 +76,8 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
                  {"slots", server.slots_total()},
                  {"elements_max", p4::kElementsMax},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
-                 {"metrics", metrics}});
+                 {"metrics", metrics},
+                 {"keys", keys.describe(server.join_address())}});
 }
 
 p4::TargetKind target_of(const P4Options& options) {
@@ -104,7 +106,7 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
     }
   }
   if (options.listen.is_ipv6()) return "--listen: --plane p4 sums packets of IPv4 addresses alone";
-  if (options.parent.is_set())
+  if (options.parent.at.is_set())
     return "--parent: a P4 pipeline sends no sums up; its ranks are below it alone";
   return "";
 }
@@ -121,6 +123,7 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   wanted.join_address = options.join_address;
   wanted.device = {.address = own.device_at.text(), .id = own.id};
   wanted.slots = options.slots;
+  wanted.joining = options.keys->server_options();
   wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
   const std::uint32_t most = p4::limits_of(target_of(own)).port_max;
   for (const std::string& port : own.ports) wanted.ports.push_back(port_of(port, most).value_or(0));
@@ -131,11 +134,12 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   }
   const auto page = serve_metrics(output, options.metrics, [&] { return (*server)->metrics(); });
   if (!page) return ExitCode::kFailed;
-  announce(output, **server, wanted, own.target, metrics_place(page->get()));
+  announce(output, **server, wanted, own.target, *options.keys, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->join_address().text(), "p4");
   while (!desk::InterruptGuard::interrupted() && (*server)->why_lost().empty()) {
     (*server)->watch(kLook);
     log_quiet_moment();
+    options.keys->look_for_hangup();
   }
   const std::string lost = (*server)->why_lost();
   log_stop((*server)->metrics().jobs.size());

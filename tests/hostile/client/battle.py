@@ -88,7 +88,7 @@ def switch_process(folder, *words):
 
 
 def key_words(uses_keys, folder):
-    return ("--keys", "--state", f"{folder}/state") if uses_keys else ()
+    return ("--keys", "--state", f"{folder}/state") if uses_keys else ("--insecure",)
 
 
 def join_string(stated):
