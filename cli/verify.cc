@@ -109,8 +109,9 @@ class Verify final : public Command {
       return fail(output, desk::InterruptGuard::interrupted() ? kStopped : problem);
     }
     if (communicator.rank() == 0) {
-      output.text("{} ranks, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(), seed_,
-                  "collective", "calls", "elements", "compared with");
+      output.text("{} rank{}, seed {}\n\n{:<16} {:>8} {:>13}  {}\n", communicator.world(),
+                  communicator.world() == 1 ? "" : "s", seed_, "collective", "calls", "elements",
+                  "compared with");
     }
     const Clock::time_point start = Clock::now();
     CountLine progress(output, communicator.rank() == 0);
@@ -120,7 +121,8 @@ class Verify final : public Command {
         progress.show(call_, cases.size() * rounds_, "calls compared");
         std::string error;
         const std::optional<Finding> finding = make(communicator, ranks, each, error);
-        if (desk::InterruptGuard::interrupted()) return fail(output, kStopped);
+        if (desk::InterruptGuard::interrupted()) error = kStopped;
+        if (finding || !error.empty()) progress.clear();
         if (!error.empty()) return fail(output, error);
         if (finding) return report(output, communicator.rank(), *finding);
       }
@@ -156,7 +158,7 @@ class Verify final : public Command {
           std::find_if(std::begin(measure::kReductions), std::end(measure::kReductions),
                        [&](Reduction each) { return name == reduction_name(each); });
       if (found == std::end(measure::kReductions)) {
-        return base::cannot(fmt::format("--reductions: '{}' is no reduction; allowed: {}", name,
+        return base::cannot(fmt::format("--reductions: '{}' is not a reduction; allowed: {}", name,
                                         core::names_of(core::ReductionSet::all())));
       }
       chosen = chosen | core::ReductionSet::of(*found);

@@ -13,7 +13,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "planes" / "p4" / "pipeline" / "generated"
 ELEMENTS = 64
-SLOTS = 256  # of each job
+SLOTS = 256  # slots of each job
 JOBS = 16
 WORKERS = 32
 STATIONS = 1024
@@ -128,6 +128,11 @@ def lanes():
     states = lane_states()
     read = continued(re.sub(r"TAKE\((.*)\)", r"packet.extract(\1);", line) for line in states)
     make = continued(re.sub(r"TAKE\((.*)\)", r"\1.setValid();", line) for line in states)
+    bits = {f"headers.{name}": 32 * count for name, count in LANES}
+    skip = continued(
+        re.sub(r"TAKE\((.*)\)", lambda each: f"packet.advance({bits[each[1]]});", line)
+        for line in states
+    )
     what = "The elements of a packet, and the lengths of packets."
     return (
         HEAD.format(what=what)
@@ -151,6 +156,10 @@ def lanes():
 // Puts them where a packet would have brought them.
 #define MAKE_LANES(NAME) \\
 {make}
+
+// Moves past those of a packet, so that they are left out of what is sent.
+#define SKIP_LANES(NAME) \\
+{skip}
 
 #define LENGTHS \\
 {lengths}

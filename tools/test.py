@@ -23,7 +23,7 @@ from testing.stages import Build, Cases, Command, Context, PythonCases
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
-FAILURES_SHOWN = 10  # of each stage
+FAILURES_SHOWN = 10  # failures that are shown for each stage
 # How much of each failure is shown. The first error tells most, and what follows from it may be
 # long.
 FIRST_LINES_SHOWN = 20

@@ -195,12 +195,14 @@ class TidyTest(unittest.TestCase):
     def test_comments(self):
         for text, part in (
             ("// Of a rank\n", "a.cc:1 'Of ...' begins a fragment"),
-            ("int a;  // Those of a rank\n", "a.cc:1 'Those ...' begins a fragment"),
+            ("int a;  // those of a rank\n", "a.cc:1 'those ...' begins a fragment"),
+            ('log("it is no place");\n', "a.cc:1 'is no place': say 'is not'"),
             ("\n// It is\n// no pointer.\n", "a.cc:2 'is no pointer': say 'is not'"),
             ("// It waits, too.\n", "'waits, too': say 'also'"),
         ):
             self.finds("comments", {"a.cc": text}, part)
         self.finds("comments", {"a.py": "a = 1  # As in b\n"}, "a.py:1 'As in ...'")
+        self.finds("comments", {"a.md": "It waits, too.\n"}, "a.md:1 'waits, too': say 'also'")
         self.accepts("comments", {"a.cc": "// There is no copy. It is no longer here.\n"})
         self.accepts("comments", {"a.cc": '// Offers it.\nlog("// Of a");\n', "a.md": "Of a\n"})
 

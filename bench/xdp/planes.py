@@ -51,7 +51,7 @@ def parse():
     parser.add_argument("--format", default="bfp32")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--binary", default=str(ROOT / "build/release/infold"))
-    parser.add_argument("--json", action="store_true", help="print each round, too")
+    parser.add_argument("--json", action="store_true", help="also print each round")
     options = parser.parse_args()
     for plane in options.planes.split(","):
         if plane not in LINKS:

@@ -16,6 +16,7 @@
 #include "cli/bench/nccl_table.h"
 #include "cli/commands.h"
 #include "cli/line/join_flags.h"
+#include "cli/line/quantity.h"
 #include "study/desk/interrupt.h"
 
 namespace infold::cli {
@@ -216,7 +217,7 @@ class BenchAllreduce final : public Command {
                        const std::stop_token& stop) const {
     if (communicator.rank() == 0) {
       output.text("{}\n", path_text(communicator));
-      output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8} {:>12}\n", "bytes", "times",
+      output.text("{:>12} {:>6} {:>12} {:>12} {:>12} {:>10} {:>8} {:>12}\n", "size", "times",
                   "median ms", "p99 ms", "Mbit/s", "CPU s/GB", "format", "check");
     }
     for (const std::uint64_t bytes : bytes_) {
@@ -295,9 +296,9 @@ class BenchAllreduce final : public Command {
   void print(Output& output, const Communicator& communicator, std::uint64_t bytes, bool in_place,
              const Timing& timing) const {
     const Figures figures = figures_of(bytes, timing);
-    output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8} {:>12}\n", bytes,
-                timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3, figures.mbps,
-                figures.cpu_per_gb.all_s(), timing.format, figures.verdict);
+    output.text("{:>12} {:>6} {:>12.4f} {:>12.4f} {:>12.1f} {:>10.3f} {:>8} {:>12}\n",
+                short_bytes(bytes), timing.seconds.size(), figures.median * 1e3, figures.p99 * 1e3,
+                figures.mbps, figures.cpu_per_gb.all_s(), timing.format, figures.verdict);
     print_object(output, communicator, bytes, in_place, timing);
   }
 

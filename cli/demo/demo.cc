@@ -61,8 +61,8 @@ class TrainingProgress {
   std::size_t steps_;
 };
 
-// In percent. At 30 %, a few of a hundred thousand packets are lost so often that the deadline of
-// their call passes before they arrive.
+// The limits of --loss, in percent. At 30 %, a few of a hundred thousand packets are lost so often
+// that the deadline of their call passes before they arrive.
 constexpr double kLossMost = 15;
 
 // The second run loses more packets than the first, up to a limit: with 15 % loss, 8 workers need
@@ -261,7 +261,7 @@ class Demo final : public Command {
     return ExitCode::kFailed;
   }
   static ExitCode fail(Output& output, const std::string& reason) {
-    output.log("infold: {}\n", reason);
+    output.log("infold demo: {}\n", reason);
     return ExitCode::kFailed;
   }
 

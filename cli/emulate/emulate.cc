@@ -78,7 +78,7 @@ class Emulate final : public Command {
         "--switch", switch_, emulation_.real_switch,
         "Address of a real infold switch, HOST:PORT, which sums in place of an emulated "
         "one; real ranks join at --listen all the same, and send to it themselves; with --place "
-        "mixed, real and emulated ranks sum, too");
+        "mixed, real and emulated ranks also sum");
     for (const char* const other :
          {"--racks", "--hosts", "--switches", "--plan", "--rack-link", "--slots", "--real-links"}) {
       options.exclude("--switch", other);
@@ -147,6 +147,7 @@ class Emulate final : public Command {
     }
     announce(output, **emulator);
     while (!guard.wait_for(kLogTick)) log_quiet_moment();
+    output.log("infold emulate: stopped on request\n");
     const emulate::EmulationReport report = (*emulator)->report();
     return conclude(output, report, measure::process_s() - processor_begun);
   }

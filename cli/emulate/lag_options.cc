@@ -36,9 +36,10 @@ void LagOptions::declare(Options& options) {
   options.list("--lag-at", "RANK=US", "an emulated rank and microseconds, such as 5=20000",
                "Microseconds that are added to each call of one rank: a straggler",
                [this](const std::string& text) { return add_straggler(text); });
-  options.path("--lag-table", table_,
-               "File with microseconds that are added: a line for each call, with a number for "
-               "each rank and commas between; it begins again behind the last line");
+  options.path(
+      "--lag-table", table_,
+      "File with microseconds that are added: a line for each call, with a number for "
+      "each rank and commas between; the table restarts from its first line after the last one");
   options.path(
       "--lag-of", run_,
       "First part of the names of a run's traces, as run for run.0.et and so on: ranks are "

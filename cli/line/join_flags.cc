@@ -71,6 +71,8 @@ void JoinFlags::declare(Options& options) {
                           "Weight of each switch with --place mixed, as infold plan prints it");
   options.whole<unsigned>("--worker-weight", worker_weight_, {1, 64},
                           "Weight of each worker with --place mixed, as infold plan prints it");
+  has_switch_weight_ = options.is_given("--switch-weight");
+  has_worker_weight_ = options.is_given("--worker-weight");
   options.text("--address", address_,
                "Local address to send from; else the address of the best interface");
   options.whole<unsigned>("--mtu", mtu_, {0, 9216},
@@ -133,7 +135,17 @@ Result<Communicator> JoinFlags::join(const JoinOptions& options) {
 
 Result<JoinOptions> JoinFlags::complete() const {
   Result<JoinOptions> complete = api::complete_from_environment(join_options());
-  if (complete) return complete;
+  if (complete) {
+    if (complete->sites == Sites::mixed) return complete;
+    const bool of_switch = has_switch_weight_();
+    if (!of_switch && !has_worker_weight_()) return complete;
+    const char* const option = of_switch ? "--switch-weight" : "--worker-weight";
+    return tl::unexpected(
+        Error{Code::invalid_argument,
+              fmt::format("{} has no effect where only {} sum; drop it, or add --place mixed",
+                          option, complete->sites == Sites::workers ? "the ranks" : "switches"),
+              -1, ""});
+  }
   constexpr std::string_view kPrefix = "join: ";
   std::string& message = complete.error().message;
   if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());

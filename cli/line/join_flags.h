@@ -40,6 +40,8 @@ class JoinFlags {
   std::string sites_ = "auto";
   unsigned switch_weight_ = 1;
   unsigned worker_weight_ = 1;
+  std::function<bool()> has_switch_weight_;
+  std::function<bool()> has_worker_weight_;
   std::string address_;
   unsigned mtu_ = 0;
   double deadline_s_ = 10;

@@ -81,7 +81,7 @@ constexpr const char* kPath = "a path";
 }
 
 // Returns what to write in place of a value that was refused, or an empty text.
-using Hint = std::string (*)(const std::string& value);
+using Hint = std::function<std::string(const std::string& value)>;
 
 std::string no_hint(const std::string&) { return ""; }
 
@@ -171,11 +171,17 @@ void Options::choice(std::string_view name, std::string& value, std::vector<std:
                      std::string_view help) {
   const std::string joined = fmt::format("{}", fmt::join(allowed, "|"));
   const std::string sentence = fmt::format("one of {}", fmt::join(allowed, ", "));
-  add_value(app_, name, help, value, joined, sentence, [=, &value](const std::string& typed) {
-    if (std::find(allowed.begin(), allowed.end(), typed) == allowed.end()) return false;
-    value = typed;
-    return true;
-  });
+  add_value(
+      app_, name, help, value, joined, sentence,
+      [=, &value](const std::string& typed) {
+        if (std::find(allowed.begin(), allowed.end(), typed) == allowed.end()) return false;
+        value = typed;
+        return true;
+      },
+      [allowed](const std::string& typed) {
+        const std::string_view meant = closest(typed, allowed);
+        return meant.empty() ? "" : fmt::format("; did you mean {}?", meant);
+      });
 }
 
 void Options::rate(std::string_view name, double& bits_per_second, Range<double> allowed,

@@ -40,6 +40,8 @@ std::string_view group_summary(std::string_view group) {
   return "";
 }
 
+bool is_help(const std::string& word) { return word == "--help" || word == "-h"; }
+
 class Parser {
  public:
   Parser(const std::vector<std::unique_ptr<Command>>& commands, const Program& program)
@@ -77,7 +79,8 @@ class Parser {
   }
 
   // The words in reverse order, which CLI11 wants. "help bench core" becomes "bench core --help",
-  // and a group without a command, or nothing at all, asks for help as well.
+  // and a group without a command, or nothing at all, asks for help as well. If there is no such
+  // command, it has no help either, and the message about the command must come instead.
   std::vector<std::string> words_of(int argc, const char* const* argv) const {
     std::vector<std::string> words(argv + 1, argv + argc);
     const auto first = std::find_if(words.begin(), words.end(),
@@ -85,13 +88,21 @@ class Parser {
     const bool asks = first != words.begin();
     words.erase(words.begin(), first);
     const CLI::App* where = &root_;
+    bool has_more = false;  // words other than the names of a group and a command
+    bool is_unknown = false;
     for (const std::string& word : words) {
       const auto found = where->get_subcommands([&](auto* each) { return each->check_name(word); });
-      where = found.empty() ? nullptr : found.front();
-      if (where == nullptr) break;
+      if (!found.empty()) {
+        where = found.front();
+        continue;
+      }
+      has_more = true;
+      if (word.starts_with('-')) continue;  // neither the root nor a group has options with values
+      is_unknown = where->get_require_subcommand_min() > 0;
+      break;
     }
-    const bool is_known = where != nullptr;
-    if (is_known && (asks || where->get_require_subcommand_min() > 0)) {
+    if (is_unknown) std::erase_if(words, is_help);
+    if (!has_more && (asks || where->get_require_subcommand_min() > 0)) {
       words.emplace_back("--help");
     }
     std::reverse(words.begin(), words.end());

@@ -32,6 +32,23 @@ constexpr Renamed kRenamed[] = {
     {"--workers-max", "--ranks-max"},
 };
 
+// An option of other commands, and the one that a command has in its place.
+struct Instead {
+  std::string_view typed;
+  std::string_view use;
+  std::string_view why;
+};
+constexpr Instead kInstead[] = {
+    {"--bytes", "--elements", "counts elements, because its types have different sizes"},
+    {"--size", "--elements", "counts elements, because its types have different sizes"},
+    {"--ranks", "--ranks-max", "draws the ranks of each job"},
+    {"--world", "--ranks-max", "draws the ranks of each job"},
+    {"--workers", "--ranks-max", "draws the ranks of each job"},
+};
+
+// Fewer letters are the beginning of a name by chance.
+constexpr std::size_t kPrefixMin = 3;
+
 // The number of letters that were left out, added, changed, or swapped with the next one.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> of(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
@@ -62,11 +79,18 @@ std::vector<std::string> options_of(const CLI::App& app) {
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) {
-         return !each->get_group().empty();  // those that --help lists
+         return !each->get_group().empty();  // --help lists the options that have a group
        })) {
     names.push_back(command->get_name());
   }
   return names;
+}
+
+// Returns "infold bench core".
+std::string path_of(const CLI::App& where) {
+  const CLI::App* const parent = where.get_parent();
+  return parent == nullptr ? where.get_name()
+                           : fmt::format("{} {}", path_of(*parent), where.get_name());
 }
 
 std::string did_you_mean(std::string_view typed, std::span<const std::string> names) {
@@ -91,7 +115,13 @@ std::string unexpected(std::string_view typed, const CLI::App& where) {
   if (typed.starts_with("-")) return no_such_option(typed.substr(0, typed.find('=')), where);
   std::vector<std::string> commands = commands_of(where);
   if (commands.empty()) return fmt::format("the argument '{}' is not expected here", typed);
-  const std::string elsewhere = find_elsewhere(typed, where);
+  std::string elsewhere = find_elsewhere(typed, where);
+  if (where.get_parent() == nullptr) {
+    commands.emplace_back("help");
+    const std::vector<std::string> options = options_of(where);
+    const std::string option = fmt::format("--{}", typed);
+    if (std::find(options.begin(), options.end(), option) != options.end()) elsewhere = option;
+  }
   return fmt::format("there is no command '{}'{}", typed,
                      elsewhere.empty() ? did_you_mean(typed, commands)
                                        : fmt::format("; did you mean {}?", elsewhere));
@@ -117,7 +147,10 @@ std::string_view closest(std::string_view typed, std::span<const std::string> na
     limit = far;
     found = name;
   }
-  return found;
+  if (!found.empty() || typed.size() < dashes + kPrefixMin) return found;
+  const auto continues = [&](const std::string& name) { return name.starts_with(typed); };
+  const bool is_one = std::count_if(names.begin(), names.end(), continues) == 1;
+  return is_one ? *std::find_if(names.begin(), names.end(), continues) : found;
 }
 
 std::string no_such_option(std::string_view name, const CLI::App& where) {
@@ -126,6 +159,12 @@ std::string no_such_option(std::string_view name, const CLI::App& where) {
     if (name != each.before) continue;
     if (std::find(options.begin(), options.end(), each.now) == options.end()) continue;
     return fmt::format("the option {} is now called {}{}", each.before, each.now, each.unit);
+  }
+  for (const Instead& each : kInstead) {
+    if (name != each.typed) continue;
+    if (std::find(options.begin(), options.end(), each.use) == options.end()) continue;
+    return fmt::format("there is no option {}: {} {}; use {}", name, path_of(where), each.why,
+                       each.use);
   }
   return fmt::format("there is no option {}{}", name, did_you_mean(name, options));
 }

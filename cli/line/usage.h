@@ -21,7 +21,7 @@ std::string what_is_wrong(const CLI::ParseError& error, const CLI::App& where,
                           std::span<const std::string> unknown);
 
 // The name that was most likely meant: it differs from what was typed by one or two letters, and at
-// most by a third of them. Empty if no name is close.
+// most by a third of them. Otherwise the only name that begins with it. Empty if no name is close.
 std::string_view closest(std::string_view typed, std::span<const std::string> names);
 
 // The sentence about an option that the command does not have, with its new name or a close one.

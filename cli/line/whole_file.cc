@@ -28,7 +28,7 @@ bool may_block(const std::string& path) {
 }  // namespace
 
 tl::expected<std::string, std::string> read_file(const std::string& path, std::size_t bytes_max) {
-  if (may_block(path)) return tl::unexpected(std::string("it is no regular file"));
+  if (may_block(path)) return tl::unexpected(std::string("it is not a regular file"));
   std::string text(bytes_max + 1, '\0');
   errno = 0;
   std::ifstream file(path, std::ios::binary);

@@ -207,7 +207,7 @@ class Plan final : public Command {
     constexpr std::string_view kHost = "host:";
     site_typed_ = true;
     if (typed == "workers") return true;
-    if (typed == "switch") {
+    if (typed == "switch" || typed == "switches") {  // other commands say --place switches
       switch_ = true;
       return true;
     }

@@ -43,6 +43,7 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--threads", "2"},
        "--threads: --plane p4 has no threads; the device sums"},
       {{"--target", "tofino"}, "--target: needs --plane p4"},
+      {{"--p4-ca", "a"}, "--p4-ca: needs --plane p4"},
       {{"--plane", "p4", "--target", "tofino2"}, "--target"},
 #ifdef INFOLD_P4
       {{"--plane", "p4", "--listen", "10.0.0.1:7700"}, "--p4runtime: --plane p4 needs"},
@@ -53,10 +54,17 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
        "--ports: --plane p4 needs"},
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
         "b", "--ports", "1,x"},
-       "--ports: 'x' is no port of --target bmv2; allowed: 0 to 509"},
+       "--ports: 'x' is not a port of --target bmv2; allowed: 0 to 509"},
       {{"--plane", "p4", "--target", "tofino", "--listen", "10.0.0.1:7700", "--p4runtime",
-        "127.0.0.1:1", "--program", "b", "--ports", "1,128"},
-       "--ports: '128' is no port of --target tofino; allowed: 0 to 67"},
+        "127.0.0.1:1", "--program", "b", "--ports", "1,128,68"},
+       "--ports: '68' is not a port of --target tofino; allowed: 0 to 67, 128 to 195, 256 to 323, "
+       "384 to 451"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b", "--ports", "1", "--p4-ca", "a", "--p4-key", "k"},
+       "--p4-key: needs --p4-cert"},
+      {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
+        "b", "--ports", "1", "--p4-cert", "c", "--p4-key", "k"},
+       "--p4-cert: needs --p4-ca"},
       {{"--plane", "p4", "--listen", "10.0.0.1:7700", "--p4runtime", "127.0.0.1:1", "--program",
         "b", "--ports", "1,1"},
        "--ports: a port is named twice"},
@@ -70,6 +78,29 @@ TEST(SwitchCommand, RefusesOptionsThatDoNotGoWithThePlane) {
   };
   expect_refused([] { return make_switch_command(); }, refusals);
 }
+
+#ifdef INFOLD_P4
+TEST(SwitchCommand, NamesTheFileOfTlsThatItCannotUse) {
+  const base::TempFolder folder;
+  const std::string pem = folder.file("pem"), other = folder.file("other");
+  std::ofstream(pem) << "-----BEGIN CERTIFICATE-----\n";
+  std::ofstream(other) << "a certificate in another form";
+  const std::string absent = folder.file("absent");
+  const auto log_of = [](const std::string& ca, const std::string& cert, const std::string& key) {
+    const Outcome outcome =
+        start_switch(make_switch_command(),
+                     {"--plane", "p4", "--listen", "127.0.0.1:7700", "--p4runtime", "127.0.0.1:1",
+                      "--program", "infold-none", "--ports", "1", "--p4-ca", ca.c_str(),
+                      "--p4-cert", cert.c_str(), "--p4-key", key.c_str()});
+    EXPECT_EQ(outcome.code, ExitCode::kFailed);
+    return outcome.log;
+  };
+  EXPECT_THAT(log_of(absent, pem, pem), HasSubstr("--p4-ca " + absent + ": "));
+  EXPECT_THAT(log_of(pem, other, pem), HasSubstr("--p4-cert " + other + ": it is not in PEM form"));
+  EXPECT_THAT(log_of(pem, pem, other), HasSubstr("--p4-key " + other + ": it is not in PEM form"));
+  EXPECT_THAT(log_of(pem, pem, pem), HasSubstr("--program infold-none"));
+}
+#endif
 
 TEST(SwitchCommand, TakesThePlaneFromAFile) {
   const base::TempFolder folder;

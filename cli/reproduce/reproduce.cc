@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/line/progress.h"
 #include "cli/reproduce/report_table.h"
 #include "study/reproduce/catalogue.h"
 
@@ -67,7 +68,13 @@ class Reproduce final : public Command {
 
   static bool run_one(Output& output, const reproduce::Reproduction& reproduction) {
     const auto start = std::chrono::steady_clock::now();
-    const reproduce::Report report = reproduction.run();
+    ProgressLine line(output, 1, 1);
+    const reproduce::Report report =
+        reproduction.run([&](const std::string& row, std::size_t number, std::size_t rows) {
+          line.show(
+              0, fmt::format("computing {}: {} ({} of {})", reproduction.name, row, number, rows));
+        });
+    line.clear();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     print_report(output, reproduction, report);
     output.text("took {:.1f} s: infold reproduce {}\n\n", took.count(), reproduction.name);

@@ -18,6 +18,13 @@ void P4Options::declare(Options& options) {
                     "--plane p4");
   options.whole<std::uint32_t>("--device-id", id, {0, 0xFFFFFFFF},
                                "Number of the device at its server; needs --plane p4");
+  options.path("--p4-ca", authorities,
+               "Certificates in PEM form, one of which has signed that of the P4Runtime server; "
+               "turns TLS on; needs --plane p4",
+               "FILE");
+  options.path("--p4-cert", certificate,
+               "Certificate in PEM form to show to the P4Runtime server; needs --p4-ca", "FILE");
+  options.path("--p4-key", key, "Key of --p4-cert in PEM form; needs --p4-ca", "FILE");
 }
 
 const char* P4Options::find_given() const {
@@ -25,7 +32,10 @@ const char* P4Options::find_given() const {
   if (target != "bmv2") return "--target";
   if (!program.empty()) return "--program";
   if (!ports.empty()) return "--ports";
-  return id != 0 ? "--device-id" : nullptr;
+  if (id != 0) return "--device-id";
+  if (!authorities.empty()) return "--p4-ca";
+  if (!certificate.empty()) return "--p4-cert";
+  return key.empty() ? nullptr : "--p4-key";
 }
 
 }  // namespace infold::cli

@@ -24,6 +24,7 @@ struct P4Options {
   std::string program;
   std::vector<std::string> ports;
   std::uint32_t id = 0;
+  std::string authorities, certificate, key;  // files
 };
 
 }  // namespace infold::cli

@@ -28,7 +28,7 @@ struct PlaneOptions {
   std::uint32_t mtu = 0;
   std::uint32_t datagram_bytes_max = 0;  // the size of a datagram in a packet as long as the MTU
   std::vector<std::string> interfaces;   // used by the kernel's plane alone
-  bool pin = false;                      // likewise
+  bool pin = false;                      // used by the kernel's plane alone
   P4Options p4;                          // used by P4 alone
   const KeyOptions* keys = nullptr;      // how ranks join; outlives the run
 };

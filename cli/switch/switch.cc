@@ -68,9 +68,10 @@ class Switch final : public Command {
     options.whole<std::uint32_t>("--mtu", mtu_, {576, 9216}, "Largest packet of any job in bytes");
     options.flag("--no-offload", no_offload_,
                  "Send and receive packets one by one, without the kernel's offloads");
-    options.choice("--plane", plane_, {"user", "xdp", "p4"},
-                   "Where sums are made: user is threads of this process, xdp is the kernel, p4 is "
-                   "the pipeline of a P4 device");
+    options.choice(
+        "--plane", plane_, {"user", "xdp", "p4"},
+        "Where sums are made: user is threads of this process, xdp is the kernel, p4 is "
+        "the pipeline of a P4 device, which has run on BMv2 alone, a slow one for tests");
     options.text_list("--dev", devices_,
                       "Network interfaces with commas between; needs --plane xdp");
     options.flag(

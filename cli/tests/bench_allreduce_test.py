@@ -184,9 +184,9 @@ def its_own_table_stays(infold):
     ends = ranks(infold, "--bytes", "4,4K", "--iterations", "5", "--check")
     expect(all(status == 0 for status, _ in ends), ends)
     rows = [line.split() for line in ends[0][1].splitlines()]
-    expect(ends[0][1].startswith("path: ") and rows[1][0] == "bytes", ends)
+    expect(ends[0][1].startswith("path: ") and rows[1][0] == "size", ends)
     figures = [row[:2] + row[-2:] for row in rows[2:]]
-    expect(figures == [["4", "5", "native", "ok"], ["4096", "5", "native", "ok"]], ends)
+    expect(figures == [["4B", "5", "native", "ok"], ["4KiB", "5", "native", "ok"]], ends)
 
 
 def contradictions_are_refused(infold):

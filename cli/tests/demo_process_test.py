@@ -110,8 +110,8 @@ def shows_what_it_claims(infold, folder):
 
 def says_who_was_killed(infold, folder):
     for kind, rank, text in (
-        ("demo-worker", "1", "infold: worker 1 was ended by signal 9; worker"),
-        ("switch", None, "infold: switch 0 was ended by signal 9; worker"),
+        ("demo-worker", "1", "infold demo: worker 1 was ended by signal 9; worker"),
+        ("switch", None, "infold demo: switch 0 was ended by signal 9; worker"),
     ):
         with Demo(infold, folder) as demo:
             processes = demo.wait_until_together()

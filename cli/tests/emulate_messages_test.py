@@ -138,7 +138,7 @@ def names_the_holes_of_a_table_of_lags(infold, folder):
     )
     table = pathlib.Path(folder) / "lags.csv"
     for text, why in (
-        ("0,10,20\n0,,20\n", "line 2, rank 1: '' is no number"),
+        ("0,10,20\n0,,20\n", "line 2, rank 1: '' is not a number"),
         ("0,10\n", "line 1 has 2 numbers, and there are 3 ranks"),
         ("# none\n", "the table has no line"),
     ):

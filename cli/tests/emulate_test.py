@@ -26,7 +26,7 @@ ALONE = {
     "INFOLD_REJOIN": "0",
 }
 PLAN = """plan world=8 small_slots=32 bulk_slots=96
-tree weight=1  # of two racks, with a host in the second one
+tree weight=1  # The plan has two racks, and a host in the second one.
 aggregator place=in_path children=0-3:1,4-7:2
 aggregator place=rack children=0,1,2,3
 aggregator place=rack children=4,5,6-7:3

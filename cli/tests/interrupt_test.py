@@ -8,6 +8,8 @@ Usage: interrupt_test.py INFOLD
 """
 
 import json
+import os
+import pty
 import signal
 import socket
 import subprocess
@@ -23,14 +25,16 @@ COMMANDS = (
     ("mix", "--scale", "1"),
     ("bench", "kernels", "--seconds", "60", "--buffers", "cache"),
 )
+# These run until somebody stops them, so that Ctrl-C is their usual end.
+ENDLESS = (("emulate", "--listen", "127.0.0.1:0"),)
 # A command that ignores Ctrl-C runs for hours. The limit is long, so that a slow machine does not
 # fail the test.
 SECONDS = 100
 SWITCHES = 50
 
 
-def interrupt(binary, words, directory):
-    """Returns what is wrong, or an empty string."""
+def interrupt(binary, words, directory, allowed=(1, -signal.SIGINT)):
+    """Returns what is wrong, or an empty string. `allowed` has the right exit statuses."""
     process = subprocess.Popen(
         [binary, *words], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -44,9 +48,41 @@ def interrupt(binary, words, directory):
         return f"still ran {SECONDS} s later"
     finally:
         process.kill()
-    if status not in (1, -signal.SIGINT):
+    if status not in allowed:
         return f"ended with status {status}"
     return "" if b"stopped" in said else f"did not say that it was stopped: {said}"
+
+
+def interrupt_on_terminal(binary):
+    """The message after Ctrl-C must take the place of the line that shows progress. Returns what is
+    wrong, or an empty string."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+    terminal, side = pty.openpty()
+    words = ("--rank", "0", "--ranks", "1", "--rendezvous", place, "--rounds", "1000000")
+    rank = subprocess.Popen(
+        [binary, "verify", *words], stdout=subprocess.DEVNULL, stderr=side, start_new_session=True
+    )
+    os.close(side)
+    said = b""
+    try:
+        while b" calls compared" not in said:
+            said += os.read(terminal, 4096)
+        rank.send_signal(signal.SIGINT)
+        rank.wait(timeout=SECONDS)
+        while True:
+            said += os.read(terminal, 4096)
+    except OSError:
+        pass  # The rank has closed its side of the terminal.
+    except subprocess.TimeoutExpired:
+        return f"still ran {SECONDS} s later"
+    finally:
+        rank.kill()
+        rank.wait()
+        os.close(terminal)
+    if b" calls compared\r\x1b[Kinfold verify: stopped on request" not in said:
+        return f"wrote into the line: {said[-200:]}"
+    return ""
 
 
 class Load:
@@ -218,9 +254,15 @@ def main():
         if problem:
             print(f"infold switch, SIGTERM, {round_}: {problem}")
         failures += problem != ""
-    for words in COMMANDS:
+    problem = interrupt_on_terminal(sys.argv[1])
+    print(f"infold verify on a terminal: {problem or 'ended'}")
+    failures += problem != ""
+    statuses = {words: (1, -signal.SIGINT) for words in COMMANDS} | {
+        words: (0,) for words in ENDLESS
+    }
+    for words, allowed in statuses.items():
         with tempfile.TemporaryDirectory() as directory:
-            problem = interrupt(sys.argv[1], words, directory)
+            problem = interrupt(sys.argv[1], words, directory, allowed)
         print(f"infold {' '.join(words)}: {problem or 'ended'}")
         failures += problem != ""
     return 1 if failures else 0

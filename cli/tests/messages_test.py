@@ -39,7 +39,7 @@ def names_flags_that_are_missing(infold, folder):
         folder,
         ("verify", "--reductions", "sum,mul"),
         2,
-        "'mul' is no reduction",
+        "'mul' is not a reduction",
         "allowed: sum, average, min, max, or",
     )
     refused(
@@ -49,6 +49,16 @@ def names_flags_that_are_missing(infold, folder):
         2,
         "--place is workers, so the ranks do not use the switches",
         "set --place or INFOLD_SITES to mixed",
+    )
+
+
+def says_at_once_what_no_switch_can_do(infold, folder):
+    many = ("bench", "allreduce", "--rank", "0", "--ranks", "65", "--rendezvous", "127.0.0.1:1")
+    said, _ = refused(infold, folder, many, 2, "--ranks is 65; without a switch it is at most 64")
+    check("let a switch sum" in said, said)
+    own = ("switch", "--listen", "127.0.0.1:7790", "--parent", "127.0.0.1:7790")
+    refused(
+        infold, folder, own, 1, "127.0.0.1:7790: is the address of this switch itself; name the"
     )
 
 
@@ -130,7 +140,7 @@ def names_what_is_wrong_with_a_list_of_jobs(infold, folder):
         path.write_bytes(text)
         refused(infold, folder, ("mix", "--jobs", path.name), 2, said)
     os.mkfifo(pathlib.Path(folder) / "pipe.csv")
-    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is no regular file")
+    refused(infold, folder, ("mix", "--jobs", "pipe.csv"), 2, "pipe.csv: it is not a regular file")
     refused(infold, folder, ("emulate", "--plan", "pipe.csv"), 2, "--plan pipe.csv: it is no")
     refused(
         infold,
@@ -361,7 +371,7 @@ def finds_a_bad_place_before_it_trains(infold, folder):
         folder,
         words,
         1,
-        "cannot write nowhere/demo.svg: No such file",
+        "infold demo: cannot write nowhere/demo.svg: No such file",
         "; choose another file",
     )
     check(took < SECONDS / 2, f"found out after {took:.0f} s")
@@ -413,6 +423,7 @@ def reports_a_swarm_in_lines(infold, folder):
 
 CASES = (
     names_flags_that_are_missing,
+    says_at_once_what_no_switch_can_do,
     names_what_is_wrong_with_a_method,
     names_what_can_be_reproduced,
     says_why_a_simulation_cannot_be,

@@ -39,6 +39,14 @@ def refuses_what_has_no_effect(infold, folder):
         ("mix --scheduler none --credit 7", "--credit: --scheduler none calls whole layers"),
         ("mix --scheduler slots --shares 2", "--shares: with --scheduler slots, jobs take turns"),
         ("emulate --overhead 42", "--overhead: links without a rate take no time for bytes"),
+        (
+            "bench allreduce --rank 0 --ranks 2 --switch a:1 --switch-weight 3",
+            "--switch-weight has no effect where only switches sum; drop it, or add --place mixed",
+        ),
+        (
+            "verify --rank 0 --ranks 2 --rendezvous a:1 --worker-weight 3",
+            "--worker-weight has no effect where only the ranks sum; drop it",
+        ),
         ("emulate --seed 7", "--seed: nothing is random here; add --loss or --lag-us"),
         ("emulate --real-links", "--real-links: no link is emulated; add --link"),
         ("whatif TRACE --place ring --slots 9", "--slots: no place has packets of infold; add"),
@@ -117,8 +125,23 @@ def suggests_a_close_name(infold, folder):
         (("allreduce",), "no command 'allreduce'; did you mean infold bench allreduce?"),
         (("simm",), "did you mean sim?"),
         (("plan", "--elements", "3"), "the option --elements is now called --bytes, and counts"),
+        (("hlep",), "no command 'hlep'; did you mean help?"),
+        (("version",), "no command 'version'; did you mean --version?"),
+        (("plan", "--rtt", "50"), "there is no option --rtt; did you mean --rtt-us?"),
+        (("emulate", "--rtt", "50"), "there is no option --rtt; did you mean --rtt-us?"),
+        (("bench", "allreduce", "--place", "switch"), "not 'switch'; did you mean switches?"),
+        (("verify", "--bytes", "4"), "infold verify counts elements, because its types have"),
+        (("verify", "--size", "4"), "sizes; use --elements"),
+        (("mix", "--workers", "5"), "infold mix draws the ranks of each job; use --ranks-max"),
+        (("nope", "--help"), "there is no command 'nope'"),
+        (("--help", "nope"), "there is no command 'nope'"),
+        (("bench", "nope", "--help"), "there is no command 'nope'"),
+        (("trace", "-h", "foo"), "there is no command 'foo'"),
     ):
         refused(infold, folder, words, 2, text)
+    for words in (("plan", "--place", "switches", "--json"), ("bench", "core", "--help")):
+        status, said, _ = run(infold, folder, *words)
+        check(status == 0, f"{words}: {said}")
     said, _ = refused(infold, folder, ("bench", "xx"), 2, "no command 'xx'")
     check("did you mean" not in said, said)
     status, said, _ = run(infold, folder, "help", "help")

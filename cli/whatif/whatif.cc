@@ -213,7 +213,7 @@ class WhatIf final : public Command {
     return ExitCode::kDone;
   }
 
-  static constexpr int kSeeds = 3;  // of a spread
+  static constexpr int kSeeds = 3;  // the seeds whose shortest and longest step a row shows
 
   std::vector<std::string> files_;
   WhatIfOptions chosen_;

@@ -29,6 +29,8 @@ constexpr double kRttUsMax = 1'000'000;
 constexpr std::pair<std::string_view, Place> kPlaces[] = {
     {"nowhere", Place::nowhere}, {"ring", Place::ring},   {"workers", Place::workers},
     {"switch", Place::in_path},  {"racks", Place::racks}, {"hosts", Place::hosts}};
+// Commands that join a job say --place switches.
+constexpr std::string_view kInPathElsewhere = "switches";
 
 template <typename Number>
 std::optional<Number> number_in(std::string_view typed, Range<Number> allowed) {
@@ -97,6 +99,7 @@ void WhatIfOptions::declare(Options& options) {
 }
 
 bool WhatIfOptions::add_place(const std::string& typed) {
+  if (typed == kInPathElsewhere) return add_place("switch");
   const std::string_view text = typed;
   const std::size_t colon = text.find(':');
   for (const auto& [name, place] : kPlaces) {

@@ -19,6 +19,7 @@ PROGRAM = "examples/compress/train.py"
 TITLES = {
     "f32": "f32",
     "bfp16": "bfp16",
+    "bfp8": "bfp8",
     "shared": "8 bits, shared scales",
     "thc": "4 bits, rotated",
     "sign": "signs",

@@ -29,6 +29,7 @@ TESTS = 256  # at each rank
 HOOKS = {
     "f32": None,
     "bfp16": infold.hooks.wire("bfp16"),
+    "bfp8": infold.hooks.wire("bfp8"),
     "shared": infold.compress.hook("shared", bits=8),
     "thc": infold.compress.hook("thc", bits=4, memory="residual"),
     "sign": infold.compress.hook("scaledsign", memory="ef-sign", memory_settings={"rate": RATE}),

@@ -171,7 +171,7 @@ class Rank:
             try:
                 self.sockets[site].send(datagram)
             except OSError:
-                pass  # as if the packet were lost: it is sent again
+                pass  # The worker sends the packet again, as it does after a loss.
 
     def _receive(self, site, site_socket):
         while True:

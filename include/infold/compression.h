@@ -64,13 +64,13 @@ struct CompressionState {
 // A parameter that a CompressionState is checked against.
 struct ParameterShape {
   std::string name;
-  std::vector<std::size_t> sides;  // of its gradient; none: it has one element
+  std::vector<std::size_t> sides;  // its gradient's sides; empty: it has one element
 };
 
 // Bytes of a rank's codes since the Compression was made, without packet headers.
 struct CompressionStatistics {
-  std::uint64_t calls = 0;         // of average()
-  std::uint64_t bytes_before = 0;  // of the gradients
+  std::uint64_t calls = 0;         // calls of average()
+  std::uint64_t bytes_before = 0;  // bytes of the gradients
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
   // How often a parameter's compressor took another way than its method's own: where sidco's laws
@@ -79,7 +79,8 @@ struct CompressionStatistics {
 };
 
 struct AverageOptions {
-  // For each collective of the call. Zero stands for the communicator's deadline.
+  // The deadline of each collective that the call makes. Zero stands for the communicator's
+  // deadline.
   std::chrono::nanoseconds deadline{};
   // A request to stop ends the call, and the job on all ranks, as Handle::cancel() does.
   std::stop_token stop = {};

@@ -34,7 +34,7 @@ struct SteeredCall {
   std::string first_parameter;
   std::size_t parameters = 0;
   bool is_compressed = true;
-  double value = 0;  // of the setting that changes; 0 if none does
+  double value = 0;  // the value of the setting that changes; 0 if none does
   double kept = 0;   // the share of the gradients' energy that it keeps; 0 if not yet measured
 };
 

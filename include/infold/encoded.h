@@ -19,7 +19,7 @@ namespace infold {
 // of the protocol define the values of mantissas and codes.
 struct EncodedView {
   WireFormat wire = WireFormat::bfp16;
-  DataType type = DataType::f32;  // of the floats that were encoded
+  DataType type = DataType::f32;  // the type of the floats that were encoded
   std::size_t elements = 0;
   const void* exponents = nullptr;
   const void* mantissas = nullptr;

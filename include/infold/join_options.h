@@ -48,15 +48,15 @@ struct JoinOptions {
   int world = 0;    // INFOLD_WORLD, WORLD_SIZE, OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_NTASKS
 
   Sites sites = Sites::automatic;  // INFOLD_SITES: automatic, switches, workers or mixed
-  int switch_weight = 1;           // of each switch's site, with Sites::mixed; 1 to 64
-  int worker_weight = 1;           // of each worker's site, likewise
+  int switch_weight = 1;           // the weight of each switch's site, with Sites::mixed; 1 to 64
+  int worker_weight = 1;           // the weight of each worker's site, with Sites::mixed; 1 to 64
 
   // The local address that packets leave from, which also chooses the interface. If it is empty,
   // infold takes the fastest interface that reaches the first switch, or rank 0. Among equally fast
   // ones it takes the one with the shortest TCP handshake. See Communicator::interface().
   // INFOLD_ADDRESS.
   std::string address;
-  int mtu_bytes = 0;  // of the path, 576 to 9216; 0: the route's MTU
+  int mtu_bytes = 0;  // the path's MTU, 576 to 9216; 0 takes the route's MTU
   bool offload = true;
 
   // The number of threads that exchange this rank's packets, 1 to 64. Each has a socket and a share
@@ -86,7 +86,7 @@ struct JoinOptions {
   bool rejoin = true;
 
   WireFormat wire = WireFormat::automatic;                       // for calls that leave it open
-  std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // of calls, and of joining
+  std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // for calls and for joining
   // How long a host may take to begin its answer when the rank joins, within the deadline.
   std::chrono::nanoseconds connect_deadline = std::chrono::hours(24);
   // Whether the environment may fill in options that are left open. A program that has read the

@@ -42,9 +42,9 @@ struct LocalGroupOptions {
   int rack_size = 0;
   NetworkFaults faults = {};
   bool verify = false;   // like JoinOptions::verify
-  int mtu_bytes = 1500;  // of the simulated network, IPv6 and UDP headers included; 1280 to 9216
+  int mtu_bytes = 1500;  // the simulated network's MTU, with IPv6 and UDP headers; 1280 to 9216
   WireFormat wire = WireFormat::automatic;                       // for calls that leave it open
-  std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // likewise; more than zero
+  std::chrono::nanoseconds deadline = std::chrono::seconds(10);  // more than zero
 };
 
 // Packets on all links together since the group was made.

@@ -52,8 +52,9 @@ struct CallOptions {
   Layout layout = Layout::dense;
   // The time from the call until it fails for good. Zero stands for the communicator's deadline.
   std::chrono::nanoseconds deadline{0};
-  // For calls in place. If true, a failed call leaves the tensor as it was, which costs a copy of
-  // the result. If false, there is no copy, and after a failure the tensor may hold some results.
+  // Matters to calls in place only. If true, a failed call leaves the tensor as it was, which costs
+  // a copy of the result. If false, there is no copy, and after a failure the tensor may hold some
+  // results.
   bool keep_input = true;
   // Names the caller's own encoding of the elements. 0: the elements are what their type says.
   // Ranks whose numbers differ get a mismatch instead of a sum.

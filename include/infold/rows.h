@@ -25,7 +25,7 @@ struct RowsMemory;
 struct RowsView {
   std::span<const std::int64_t> indices;  // strictly rising, from 0 to rows - 1
   TensorView values;                      // row by row, row_elements for each index
-  std::size_t rows = 0;                   // of the whole tensor, rows of zeros included
+  std::size_t rows = 0;                   // all rows of the tensor, also rows of zeros
   std::size_t row_elements = 1;
 };
 
@@ -43,7 +43,7 @@ class Rows {
   std::span<const std::int64_t> indices() const;
   // Returns the values row by row, row_elements() for each index.
   TensorView values() const;
-  std::size_t rows() const;  // of the whole tensor
+  std::size_t rows() const;  // all rows of the tensor
   std::size_t row_elements() const;
   operator RowsView() const { return {indices(), values(), rows(), row_elements()}; }
 

@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/mutex.h"
+#include "planes/p4/tls/channel.h"
 
 namespace infold::p4 {
 namespace {
@@ -23,18 +24,6 @@ constexpr int kInvalidArgument = 3;
 // The status of a request to be the primary if there is none, because an earlier one had a higher
 // number.
 constexpr int kNotFound = 5;
-// Programs, and the entries of all tables, can exceed gRPC's limit of 4 MB.
-constexpr int kMessageBytesMax = 64 << 20;
-
-grpc::ChannelArguments arguments() {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return arguments;
-}
 
 // The errors of the updates that failed.
 std::vector<v1::Error> errors_of(const grpc::Status& status) {
@@ -55,12 +44,19 @@ bool says_that_all_are_gone(const grpc::Status& status) {
   });
 }
 
+// A server's words on a terminal or in a log: other characters could move the cursor.
+std::string printable(std::string words) {
+  std::replace_if(
+      words.begin(), words.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
+  return words;
+}
+
 // The first error in the device's words.
 std::string text_of(const grpc::Status& status) {
   for (const v1::Error& error : errors_of(status)) {
-    return fmt::format("{} (code {})", error.message(), error.canonical_code());
+    return fmt::format("{} (code {})", printable(error.message()), error.canonical_code());
   }
-  if (!status.error_message().empty()) return status.error_message();
+  if (!status.error_message().empty()) return printable(status.error_message());
   return fmt::format("code {}", static_cast<int>(status.error_code()));
 }
 
@@ -69,9 +65,7 @@ std::string text_of(const grpc::Status& status) {
 class Device::Link {
  public:
   explicit Link(const DeviceOptions& options)
-      : options_(options),
-        stub_(v1::P4Runtime::NewStub(grpc::CreateCustomChannel(
-            options.address, grpc::InsecureChannelCredentials(), arguments()))) {}
+      : options_(options), stub_(v1::P4Runtime::NewStub(make_channel(options))) {}
 
   ~Link() { disconnect(); }
 
@@ -86,8 +80,7 @@ class Device::Link {
     stream_ = stub_->StreamChannel(&context_);
     election_.set_low(1);
     if (!ask_to_be_primary()) {
-      stream_->Finish();
-      return base::cannot(place() + ": no P4Runtime server answers");
+      return base::cannot(place() + ": no P4Runtime server answers: " + text_of(stream_->Finish()));
     }
     reader_ = std::thread([this] { read_stream(); });
     base::MutexLock lock(mutex_);
@@ -232,7 +225,7 @@ class Device::Link {
       lose(fmt::format("{} takes no other controller: {}; end the one that it has", place(),
                        text_of(status)));
     }
-    lose(place() + " has ended the connection, or cannot be reached");
+    lose(place() + " has ended the connection, or cannot be reached: " + text_of(status));
   }
 
   void hear(const v1::MasterArbitrationUpdate& arbitration) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,18 @@ namespace infold::p4 {
 
 namespace v1 = ::p4::v1;
 
+// Encrypts the connection, and proves both ends to each other. The texts are in PEM form.
+struct DeviceTls {
+  std::string authorities;  // who may have signed the server's certificate
+  std::string server_name;  // that the server's certificate must have; empty: its address
+  std::string certificate;  // what this side shows; empty: nothing, which many servers accept
+  std::string key;          // belongs to this certificate
+};
+
 struct DeviceOptions {
-  std::string address;  // of the device's P4Runtime server, HOST:PORT
+  std::string address;  // the address of the device's P4Runtime server, HOST:PORT
   std::uint64_t id = 0;
+  std::optional<DeviceTls> tls;  // without it, everybody on the path can read and change all
   std::chrono::milliseconds patience = std::chrono::seconds(10);  // for each answer
 };
 

@@ -55,7 +55,8 @@ class FakeDevice final : private v1::P4Runtime::Service {
   using Copy = FakeCopy;
   using Slot = FakeSlot;
 
-  explicit FakeDevice(TargetKind target);
+  explicit FakeDevice(TargetKind target, const std::shared_ptr<grpc::ServerCredentials>& of =
+                                             grpc::InsecureServerCredentials());
   ~FakeDevice() override;
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void stop();  // like a device that crashes
@@ -73,12 +74,14 @@ class FakeDevice final : private v1::P4Runtime::Service {
   void tell(const WorkerNote& note);
   // Returns true when all digests have been acknowledged, and false if that takes too long.
   bool wait_for_acknowledgements();
+  bool wait_for_no_primary();  // a controller's end is noticed later than it ends
 
   void lose_packets(int count);                  // the next packets to the registers
   void limit(Table table, std::size_t entries);  // refuses entries beyond this number
-  void remember_election(std::uint64_t low);     // of an earlier or another primary
-  void refuse_writes(bool refuses);              // refuses all writes
-  void hide_registers(bool hides);               // messages that read registers get no answer
+  void remember_election(std::uint64_t low);     // pretends that another primary came
+  void refuse_writes(bool refuses, const char* why = "busy");
+  void hide_registers(bool hides);  // messages that read registers get no answer
+  void refuse_structs();            // messages that write a struct to registers get an error
 
  private:
   using Stream = grpc::ServerReaderWriter<v1::StreamMessageResponse, v1::StreamMessageRequest>;
@@ -113,15 +116,18 @@ class FakeDevice final : private v1::P4Runtime::Service {
   std::uint64_t digests_told_ GUARDED_BY(mutex_) = 0;
   std::uint64_t digests_acknowledged_ GUARDED_BY(mutex_) = 0;
   int packets_to_lose_ GUARDED_BY(mutex_) = 0;
+  bool refuses_structs_ GUARDED_BY(mutex_) = false;
   bool refuses_writes_ GUARDED_BY(mutex_) = false;
+  std::string why_refused_ GUARDED_BY(mutex_);
   bool hides_registers_ GUARDED_BY(mutex_) = false;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
 
-inline FakeDevice::FakeDevice(TargetKind target) : target_(target) {
+inline FakeDevice::FakeDevice(TargetKind target, const std::shared_ptr<grpc::ServerCredentials>& of)
+    : target_(target) {
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+  builder.AddListeningPort("127.0.0.1:0", of, &port_);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   CHECK(server_ != nullptr);
@@ -193,6 +199,12 @@ inline bool FakeDevice::wait_for_acknowledgements() {
   });
 }
 
+inline bool FakeDevice::wait_for_no_primary() {
+  base::MutexLock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(20),
+                           [this]() REQUIRES(mutex_) { return primary_ == nullptr; });
+}
+
 inline void FakeDevice::lose_packets(int count) {
   const base::MutexLock lock(mutex_);
   packets_to_lose_ = count;
@@ -208,14 +220,20 @@ inline void FakeDevice::remember_election(std::uint64_t low) {
   election_ = low;
 }
 
-inline void FakeDevice::refuse_writes(bool refuses) {
+inline void FakeDevice::refuse_writes(bool refuses, const char* why) {
   const base::MutexLock lock(mutex_);
   refuses_writes_ = refuses;
+  why_refused_ = why;
 }
 
 inline void FakeDevice::hide_registers(bool hides) {
   const base::MutexLock lock(mutex_);
   hides_registers_ = hides;
+}
+
+inline void FakeDevice::refuse_structs() {
+  const base::MutexLock lock(mutex_);
+  refuses_structs_ = true;
 }
 
 inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteRequest* request,
@@ -225,7 +243,7 @@ inline grpc::Status FakeDevice::Write(grpc::ServerContext*, const v1::WriteReque
   if (primary_ == nullptr || request->election_id().low() != election_) {
     return {grpc::PERMISSION_DENIED, "not the primary"};
   }
-  if (refuses_writes_) return {grpc::UNAVAILABLE, "busy"};
+  if (refuses_writes_) return {grpc::UNAVAILABLE, why_refused_};
   v1::Status details;
   bool is_good = true;
   for (const v1::Update& update : request->updates()) {
@@ -352,6 +370,7 @@ inline grpc::Status FakeDevice::SetForwardingPipelineConfig(
   tables_ = {};  // groups stay, as on BMv2
   digests_.clear();
   registers_ = {};
+  registers_.refuses_structs = refuses_structs_;
   return grpc::Status::OK;
 }
 
@@ -379,6 +398,7 @@ inline grpc::Status FakeDevice::StreamChannel(grpc::ServerContext*, Stream* stre
   }
   const base::MutexLock lock(mutex_);
   if (primary_ == stream) primary_ = nullptr;
+  changed_.notify_all();
   return grpc::Status::OK;
 }
 

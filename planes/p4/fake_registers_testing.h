@@ -60,6 +60,9 @@ class FakeRegisters {
       if (each.id != wanted.register_id()) continue;
       v1::Entity entity;
       *entity.mutable_register_entry() = wanted;
+      if (refuses_structs && wanted.data().has_struct_()) {
+        return error_of(grpc::INVALID_ARGUMENT, "only bit strings");
+      }
       const Numbers numbers = program.numbers_of(entity);
       if (wanted.data().has_struct_() == each.members.empty() ||
           numbers.size() != std::max<std::size_t>(each.members.size(), 1)) {
@@ -111,6 +114,8 @@ class FakeRegisters {
     }
     return answer;
   }
+
+  bool refuses_structs = false;
 
  private:
   using Numbers = std::vector<std::uint64_t>;

@@ -17,7 +17,7 @@ namespace infold::p4 {
 struct Place {
   std::uint64_t mac = 0;
   std::uint16_t udp_port = 0;
-  std::uint32_t port = 0;  // of the device
+  std::uint32_t port = 0;  // a port of the device
   friend bool operator==(const Place&, const Place&) = default;
 };
 

@@ -22,7 +22,20 @@ namespace infold::p4 {
 namespace {
 
 constexpr base::Duration kAgain = base::seconds(1);
-constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // of a MAC address
+constexpr std::uint64_t kGroupBit = std::uint64_t{1} << 40;  // marks a MAC address as a group's
+constexpr std::uint32_t kLastSlot = kJobsMax * kSlotsOfJob - 1;
+
+// Says which option names the address that ranks cannot join at, and what to do.
+std::string join_problem(bool has_option, const io::SocketAddress& address,
+                         const base::Error& error) {
+  return has_option
+             ? fmt::format("--join {}: {}; name an address of this host whose TCP port is free",
+                           address.text(), error.detail)
+             : fmt::format(
+                   "--listen {}: {}; ranks join there over TCP, unless --join names "
+                   "another address",
+                   address.text(), error.detail);
+}
 
 }  // namespace
 
@@ -44,10 +57,10 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   made->device_ = std::move(*device);
   if (const auto ready = made->prepare_device(); !ready) return base::cannot(ready.error());
   made->registrar_ = std::make_unique<join::JobRegistry>(made.get());
-  const io::SocketAddress& listen =
-      options.join_address.is_set() ? options.join_address : settled.listen;
-  auto server = join::JoinServer::start(listen, *made->registrar_, options.joining);
-  if (!server) return base::cannot(listen.text() + ": " + server.error().detail);
+  const bool has_join_address = options.join_address.is_set();
+  const io::SocketAddress& join_at = has_join_address ? options.join_address : settled.listen;
+  auto server = join::JoinServer::start(join_at, *made->registrar_, options.joining);
+  if (!server) return base::cannot(join_problem(has_join_address, join_at, server.error()));
   made->join_server_ = std::move(*server);
   return made;
 }
@@ -84,6 +97,7 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
   if (const auto deleted = delete_groups(); !deleted) return deleted;
   if (const auto loaded = device_->load(program_.config()); !loaded) return loaded;
   device_->listen(*this);
+  if (const auto works = try_registers(); !works) return works;
   std::vector<v1::Replica> all;
   for (const std::uint32_t port : options_.ports) {
     v1::Replica& replica = all.emplace_back();
@@ -95,6 +109,20 @@ base::Attempt<void> PipelineSwitch::prepare_device() {
                          program_.ask_for(DigestKind::worker),
                          program_.update(v1::Update::INSERT, Table::addresses,
                                          {ipv4_of(options_.listen), options_.listen.port()})});
+}
+
+// Without registers, each job would be refused. It is better to say so before ranks come.
+base::Attempt<void> PipelineSwitch::try_registers() {
+  const auto fails = [&](const std::string& why) {
+    return base::cannot(fmt::format("{}; {}", why, limits_.registers_hint));
+  };
+  const auto cleared = registers_->clear(*device_, {kLastSlot, 1});
+  if (!cleared) return fails(cleared.error());
+  const auto view = registers_->look(*device_, kLastSlot * 2);
+  if (!view) return fails(view.error());
+  if (view->open == 1 && view->seen == 0) return {};
+  return fails(fmt::format("the P4 device at {} does not keep what is written to its registers",
+                           device_->address()));
 }
 
 std::vector<join::SiteAddress> PipelineSwitch::sites() const {
@@ -137,6 +165,13 @@ join::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const join::JobTerms
                                 rank),
                     rank);
     }
+    if (const auto port = port_beyond_sums(source)) {
+      return refuse(RefusalReason::invalid,
+                    fmt::format("rank {} is behind port {} of the P4 device; only ports 0 to {} "
+                                "reach the pipe that sums; connect the rank to one of these",
+                                rank, *port, limits_.port_max),
+                    rank);
+    }
     job.workers.push_back({source, std::nullopt});
   }
   // Entries of a job that was removed may still exist.
@@ -168,6 +203,14 @@ std::optional<std::uint16_t> PipelineSwitch::free_index() const {
   return index;
 }
 
+std::optional<std::uint32_t> PipelineSwitch::port_beyond_sums(const io::SocketAddress& host) const {
+  if (limits_.pipes == 1) return std::nullopt;
+  const std::optional<std::uint64_t> mac = options_.find_mac(host);
+  const auto found = mac ? stations_.find(*mac) : stations_.end();
+  if (found == stations_.end() || limits_.is_in_first_pipe(found->second)) return std::nullopt;
+  return found->second;
+}
+
 join::Answer<void> PipelineSwitch::start_job(const join::JobTerms& terms) {
   SlotRange slots;
   {
@@ -188,10 +231,12 @@ join::Answer<void> PipelineSwitch::start_job(const join::JobTerms& terms) {
   return tl::unexpected(join::Refusal{join::RefusalReason::full, done.error(), -1});
 }
 
-void PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
+std::optional<core::Abort> PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {
   const base::MutexLock lock(mutex_);
   const auto found = jobs_.find(number);
-  if (found != jobs_.end()) tell_all(found->second, abort);
+  if (found == jobs_.end()) return std::nullopt;
+  tell_all(found->second, abort);
+  return found->second.end;
 }
 
 void PipelineSwitch::forget_job(std::uint16_t number) {
@@ -244,7 +289,7 @@ void PipelineSwitch::hear_digests(const v1::DigestList& list) {
 // A station whose packets come from another port has moved there. If the table is full, packets to
 // the station go to all ports. After an error, the station's next note causes another attempt.
 void PipelineSwitch::learn(const StationNote& note) {
-  if ((note.mac & kGroupBit) != 0 || note.port > limits_.port_max) return;
+  if ((note.mac & kGroupBit) != 0 || !limits_.leads_to_stations(note.port)) return;
   const auto entries = [&](v1::Update::Type type, std::uint32_t port) {
     return std::vector<v1::Update>{program_.update(type, Table::stations, {note.mac}, {port}),
                                    program_.update(type, Table::sources, {note.mac, port})};

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@
 #include "base/instant.h"
 #include "base/mutex.h"
 #include "core/aggregator/aggregator.h"
+#include "io/address/neighbour_table.h"
 #include "io/udp/path_probe.h"
 #include "io/udp/udp_socket.h"
 #include "join/registrar.h"
@@ -53,9 +55,12 @@ struct PipelineSwitchOptions {
   io::SocketAddress join_address;  // unset: the same address, over TCP
   std::uint32_t datagram_bytes_max = kDatagramBytesMax;
   DeviceOptions device;
-  std::vector<std::uint32_t> ports;  // of the device; packets to unknown stations go to these
+  std::vector<std::uint32_t> ports;  // its ports; packets to unknown stations go to all
   std::uint32_t slots = ~0U;         // for all jobs together, at most as many as the program has
   join::ServerOptions joining = {};  // how ranks join
+  // The Ethernet address of a host behind the device, if this host knows it.
+  std::function<std::optional<std::uint64_t>(const io::SocketAddress&)> find_mac =
+      [](const io::SocketAddress& host) { return io::find_ethernet_address(host); };
 };
 
 class PipelineSwitch final : public join::Plane, private DeviceListener {
@@ -81,7 +86,7 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
   std::uint32_t datagram_bytes_max() const override;
   bool takes_host_groups() const override { return false; }
   join::Answer<void> start_job(const join::JobTerms& terms) override;
-  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;
 
  private:
@@ -90,12 +95,16 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
   PipelineSwitch(const PipelineSwitchOptions& options, Program program, io::UdpSocket socket);
   base::Attempt<void> prepare_device();
   base::Attempt<void> delete_groups();
+  base::Attempt<void> try_registers();
 
   void hear_packet(const v1::PacketIn& packet) override { registers_->hear(packet); }
   void hear_digests(const v1::DigestList& list) override;
 
   join::Answer<Job*> make_job(const join::JobTerms& terms) REQUIRES(mutex_);
   std::optional<std::uint16_t> free_index() const REQUIRES(mutex_);
+  // Where the host is, if that is a port of a pipe that does not sum.
+  std::optional<std::uint32_t> port_beyond_sums(const io::SocketAddress& host) const
+      REQUIRES(mutex_);
   std::vector<v1::Update> entries_beside(const Job& job, v1::Update::Type type) const;
   base::Attempt<void> insert_entries(const Job& job) REQUIRES(mutex_);
   bool delete_entries(const Job& job) REQUIRES(mutex_);
@@ -120,6 +129,8 @@ class PipelineSwitch final : public join::Plane, private DeviceListener {
                            const Job& job);
   bool fits_limits(const core::ChunkSignature& signature) const;
   std::optional<core::Verdict> look_for_mismatch(const core::Header& header, const Job& job);
+  std::optional<core::Verdict> end_beyond_sums(const io::SocketAddress& from,
+                                               const core::Header& header);
   void take_out(const Job& job, const core::Header& header, const ChunkView& view);
   std::optional<Job> find_job(const core::Header& header);
   bool some_chunk_waits_for(const Job& job, std::uint8_t worker);

@@ -92,7 +92,29 @@ std::optional<Verdict> PipelineSwitch::verdict_on(const io::SocketAddress& from,
   if (header.contributors != (has_data ? own : core::Contributors{})) {
     return Verdict::dropped_malformed;
   }
-  return look_for_mismatch(header, *job);
+  const std::optional<Verdict> verdict = look_for_mismatch(header, *job);
+  return verdict ? verdict : end_beyond_sums(from, header);
+}
+
+// Such a rank is refused when it joins, unless this host learns only later where it is.
+std::optional<Verdict> PipelineSwitch::end_beyond_sums(const io::SocketAddress& from,
+                                                       const core::Header& header) {
+  const base::MutexLock lock(mutex_);
+  const std::optional<std::uint32_t> port = port_beyond_sums(from);
+  const auto found = jobs_.find(header.job);
+  // Meanwhile another job may have got the number.
+  if (!port || found == jobs_.end() || found->second.options.epoch != header.epoch) {
+    return std::nullopt;
+  }
+  const std::uint16_t rank = found->second.options.workers[header.worker].first;
+  io::log(status::LogLevel::error, "p4_other_pipe",
+          {{"number", header.job},
+           {"rank", rank},
+           {"port", *port},
+           {"error", "the rank's packets do not reach the pipe that sums; connect it elsewhere"}});
+  tell_all(found->second, {core::AbortReason::lost, rank, rank, {}, {}});
+  tell(found->second, header.worker, from);
+  return Verdict::job_ended;
 }
 
 bool PipelineSwitch::fits_limits(const core::ChunkSignature& signature) const {

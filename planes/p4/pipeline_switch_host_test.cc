@@ -111,6 +111,22 @@ TEST_P(PipelineSwitchTest, PacketsThatCameByAnotherWayAreCounted) {
   EXPECT_FALSE(has_ended(7));
 }
 
+TEST_F(TofinoSwitchTest, AJobEndsWhoseRankTurnsOutToBeBehindAnotherPipe) {
+  ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
+  send_add(0, add_of(7, 0));
+  ASSERT_TRUE(watch_until([&] { return switch_->metrics().packets_of("dropped_stray") == 1; }));
+  mac_of_ranks_ = 0x02;
+  device_.tell(StationNote{0x02, 130});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  send_add(0, add_of(7, 0));
+  ASSERT_TRUE(serve_until(core::Verdict::job_ended));
+  EXPECT_TRUE(has_ended(7));
+  const std::optional<core::Abort> heard = heard_by(0, kLong);
+  ASSERT_TRUE(heard.has_value());
+  EXPECT_EQ(heard->reason, core::AbortReason::lost);
+  EXPECT_EQ(heard->rank, 0);
+}
+
 TEST_P(PipelineSwitchTest, PacketsThatNoPipelineSumsAreCountedByTheirReason) {
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
   core::Header beyond = add_of(7, 0);

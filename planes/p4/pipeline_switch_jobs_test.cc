@@ -146,6 +146,7 @@ TEST_P(PipelineSwitchTest, JobsHaveSlotsAndGroupsOfTheirOwn) {
 
 TEST_P(PipelineSwitchTest, AJobHasAPlaceFor256Slots) {
   switch_.reset();
+  ASSERT_TRUE(device_.wait_for_no_primary());
   auto many = start(60'000);
   ASSERT_TRUE(many.has_value()) << many.error();
   EXPECT_EQ((*many)->slots_total(), 4096U) << "all that the program has";

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "io/address/listen.h"
 #include "planes/p4/pipeline_switch_testing.h"
 
 namespace infold::p4 {
@@ -65,6 +66,37 @@ TEST_P(PipelineSwitchTest, RefusesJobsThatAPipelineCannotRun) {
   EXPECT_THAT(jobs(), IsEmpty());
 }
 
+TEST_F(TofinoSwitchTest, ARankBehindAnotherPipeIsRefused) {
+  mac_of_ranks_ = 0x02;
+  ASSERT_TRUE(switch_->start_job(terms_of(1)).has_value()) << "nobody knows where it is";
+  device_.tell(StationNote{0x02, 130});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_THAT(device_.entries(Table::stations),
+              ElementsAre(Pair(FakeDevice::Keys{2}, ElementsAre(130))));
+  const join::Answer<void> refused = switch_->start_job(terms_of(2));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("rank 0 is behind port 130 of the P4 device; only ports 0 to 67 reach"));
+  EXPECT_EQ(refused.error().rank, 0);
+  device_.tell(StationNote{0x02, 3});
+  ASSERT_TRUE(device_.wait_for_acknowledgements());
+  EXPECT_TRUE(switch_->start_job(terms_of(2)).has_value()) << "it has moved";
+}
+
+TEST(PipelineSwitch, AServerThatWritesBitStringsAloneIsRefusedAtTheStart) {
+  FakeDevice device(TargetKind::tofino);
+  device.refuse_structs();
+  PipelineSwitchOptions options;
+  options.listen = address("127.0.0.1:0");
+  options.device.address = device.address();
+  options.ports = {1};
+  const auto started = PipelineSwitch::start(
+      options, *Program::of(TargetKind::tofino, test_program(TargetKind::tofino)));
+  ASSERT_FALSE(started.has_value());
+  EXPECT_THAT(started.error(), HasSubstr("only bit strings"));
+  EXPECT_THAT(started.error(), HasSubstr("needs a P4Runtime server that reads and writes"));
+}
+
 TEST_P(PipelineSwitchTest, NothingIsLeftOfAJobThatTheDeviceRefuses) {
   device_.limit(Table::senders, 1);
   const join::Answer<void> refused = switch_->start_job(terms_of(1));
@@ -122,6 +154,13 @@ TEST_P(PipelineSwitchTest, AnEndThatTheDeviceHasRefusedIsWrittenAgain) {
   EXPECT_TRUE(watch_until([&] { return has_ended(7); }));
 }
 
+TEST_P(PipelineSwitchTest, WordsOfTheDeviceCannotMoveTheCursor) {
+  device_.refuse_writes(true, "busy\x1b[2J\nok\x7f\xc2\x9b");
+  const join::Answer<void> refused = switch_->start_job(terms_of(1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("busy?[2J?ok???"));
+}
+
 TEST_P(PipelineSwitchTest, EntriesThatTheDeviceMayHaveKeepTheirSlots) {
   ASSERT_TRUE(switch_->start_job(terms_of(7)).has_value());
   device_.refuse_writes(true);
@@ -156,9 +195,10 @@ TEST_P(PipelineSwitchTest, ADeviceHasOneController) {
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error(), HasSubstr("takes no other controller: Election id already exists"));
   EXPECT_TRUE(switch_->start_job(terms_of(1)).has_value()) << "the first one goes on";
-  device_.remember_election(41);  // as if the first had had a higher number
+  device_.remember_election(41);  // The device then remembers a higher election than the first one.
   EXPECT_THAT(start().error(), HasSubstr("has another primary controller"));
   switch_.reset();
+  ASSERT_TRUE(device_.wait_for_no_primary());
   device_.remember_election(41);
   const auto third = start();
   ASSERT_TRUE(third.has_value()) << third.error();
@@ -173,6 +213,43 @@ TEST_P(PipelineSwitchTest, ADeviceThatCrashesIsNoticed) {
   while (switch_->why_lost().empty() && io::monotonic_now() < deadline) switch_->watch(kLook);
   EXPECT_THAT(switch_->why_lost(), HasSubstr("has ended the connection"));
   EXPECT_FALSE(switch_->start_job(terms_of(2)).has_value());
+}
+
+TEST_F(Bmv2SwitchTest, AnAddressThatIsTakenIsNamedWithItsOption) {
+  FakeDevice other(TargetKind::bmv2);
+  const auto error_of = [&](const io::SocketAddress& listen, const io::SocketAddress& join) {
+    PipelineSwitchOptions options;
+    options.listen = listen;
+    options.join_address = join;
+    options.device.address = other.address();
+    options.ports = {1};
+    const auto started = PipelineSwitch::start(
+        options, *Program::of(TargetKind::bmv2, test_program(TargetKind::bmv2)));
+    return started ? "" : started.error();
+  };
+  EXPECT_EQ(error_of(host(), {}), "--listen " + host().text() + ": the address is in use");
+  const io::SocketAddress any = address("127.0.0.1:0");
+  const std::string taken = switch_->join_address().text();
+  EXPECT_EQ(error_of(any, switch_->join_address()),
+            "--join " + taken +
+                ": the address is in use; name an address of this host whose TCP port is free");
+}
+
+TEST_F(Bmv2SwitchTest, RanksJoinAtTheAddressOfPacketsUnlessItIsTaken) {
+  const io::SocketAddress packets = host();
+  const auto taken = io::listen_at(packets, "test");  // unless another process has it already
+  switch_.reset();
+  ASSERT_TRUE(device_.wait_for_no_primary());
+  PipelineSwitchOptions options;
+  options.listen = packets;
+  options.device.address = device_.address();
+  options.ports = {1};
+  const auto started = PipelineSwitch::start(
+      options, *Program::of(TargetKind::bmv2, test_program(TargetKind::bmv2)));
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error(), "--listen " + packets.text() +
+                                 ": the address is in use; ranks join there over TCP, unless "
+                                 "--join names another address");
 }
 
 TEST(PipelineSwitch, WithoutADeviceItSaysSo) {

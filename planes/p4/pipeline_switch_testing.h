@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,6 +65,10 @@ class PipelineSwitchFixture : public ::testing::Test {
     options.device.address = device_.address();
     options.ports = {1, 2, 3};
     options.slots = slots;
+    options.find_mac = [this](const io::SocketAddress&) -> std::optional<std::uint64_t> {
+      const std::uint64_t mac = mac_of_ranks_;
+      return mac == 0 ? std::nullopt : std::optional(mac);
+    };
     return PipelineSwitch::start(options, *Program::of(kind_, test_program(kind_)));
   }
 
@@ -173,6 +178,7 @@ class PipelineSwitchFixture : public ::testing::Test {
   }
 
   const TargetKind kind_;
+  std::atomic<std::uint64_t> mac_of_ranks_ = 0;  // as this host knows it; 0: not at all
   FakeDevice device_;
   std::array<std::optional<io::UdpSocket>, 2> workers_;
   std::unique_ptr<PipelineSwitch> switch_;  // ends before its device

@@ -74,7 +74,7 @@ std::uint64_t number_of(const std::string& bytes) {
 base::Attempt<Program> Program::of(TargetKind target, const std::string& p4info, std::string text) {
   v1::ForwardingPipelineConfig config;
   if (!config.mutable_p4info()->ParseFromString(p4info)) {
-    return base::cannot("its P4Info is no message in binary form");
+    return base::cannot("its P4Info is not a message in binary form");
   }
   config.set_p4_device_config(std::move(text));
   return of(target, std::move(config));

@@ -94,7 +94,7 @@ class Program {
   std::vector<StationNote> stations(const v1::DigestList& list) const;
   std::vector<WorkerNote> workers(const v1::DigestList& list) const;
 
-  // For a fake device in tests.
+  // Tests make a fake device with this.
   std::uint32_t id_of(Table table) const { return tables_[static_cast<std::size_t>(table)].id; }
   std::uint32_t id_of(DigestKind kind) const { return digests_[static_cast<std::size_t>(kind)]; }
   std::uint32_t id_of(Register of) const { return registers_[static_cast<std::size_t>(of)].id; }
@@ -124,8 +124,8 @@ class Program {
   std::array<std::uint32_t, static_cast<std::size_t>(DigestKind::count_)> digests_{};
   std::array<RegisterNumbers, static_cast<std::size_t>(Register::count_)> registers_;
   std::uint32_t verdicts_ = 0;
-  std::vector<std::uint32_t> fields_out_;  // of a task
-  std::vector<std::uint32_t> fields_in_;   // of a view
+  std::vector<std::uint32_t> fields_out_;  // the fields of a task
+  std::vector<std::uint32_t> fields_in_;   // the fields of a view
 };
 
 // Numbers in P4Runtime's form.

@@ -65,7 +65,7 @@ TEST(P4Program, SaysWhatAProgramForAnotherTargetLacks) {
 
 TEST(P4Program, IsWhatTheCompilerWrites) {
   EXPECT_THAT(Program::of(TargetKind::bmv2, "no message", "{}").error(),
-              HasSubstr("no message in binary form"));
+              HasSubstr("not a message in binary form"));
   const auto program = Program::of(
       TargetKind::bmv2, test_program(TargetKind::bmv2).p4info().SerializeAsString(), "{}");
   ASSERT_TRUE(program.has_value()) << program.error();

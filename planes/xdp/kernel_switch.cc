@@ -175,10 +175,11 @@ join::Answer<void> KernelSwitch::start_job(const join::JobTerms& terms) {
   return {};
 }
 
-void KernelSwitch::end_job(std::uint16_t job, const core::Abort& abort) {
+std::optional<core::Abort> KernelSwitch::end_job(std::uint16_t job, const core::Abort& abort) {
   const base::MutexLock lock(mutex_);
   const auto found = jobs_.find(job);
-  if (found != jobs_.end()) tell(job, found->second, abort);
+  if (found == jobs_.end()) return std::nullopt;
+  return tell(job, found->second, abort);
 }
 
 // A packet that is inside the program must not reach slots that belong to another job by then.
@@ -191,10 +192,13 @@ void KernelSwitch::forget_job(std::uint16_t job) {
 }
 
 // sends the end once to every worker whose address is known. A worker that misses it asks,
-// and the program repeats it. The program's answer says whether the root knows.
-void KernelSwitch::tell(std::uint16_t number, const Job& job, const core::Abort& abort) {
+// and the program repeats it. The program's answer says whether the root knows. Returns the
+// end that the program keeps.
+std::optional<core::Abort> KernelSwitch::tell(std::uint16_t number, const Job& job,
+                                              const core::Abort& abort) {
   const std::optional<infold_abort> kept = program_.end_job(number, abort);
-  if (!kept) return;
+  if (!kept) return std::nullopt;
+  const std::optional<core::Abort> said = core::read_abort(std::as_bytes(std::span(&*kept, 1)));
   core::Header header;
   header.kind = core::Kind::aborted;
   header.job = number;
@@ -206,12 +210,13 @@ void KernelSwitch::tell(std::uint16_t number, const Job& job, const core::Abort&
   for (const Place& place : program_.places(number)) {
     if (place.address.is_set()) send(place.address, datagram);
   }
-  if (!job.parent.is_set()) return;
+  if (!job.parent.is_set()) return said;
   header.kind = core::Kind::abort;
   header.flags = 0;
   header.worker = job.number_at_parent;
   core::write_header(header, datagram);
   send(job.parent, datagram);
+  return said;
 }
 
 // A probe with the job's number and epoch, which identify the echo.

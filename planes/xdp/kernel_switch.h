@@ -18,6 +18,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -80,7 +81,7 @@ class KernelSwitch final : public join::Plane {
   std::uint32_t jobs_max() const override;
   std::uint32_t datagram_bytes_max() const override { return datagram_bytes_max_; }
   join::Answer<void> start_job(const join::JobTerms& terms) override;
-  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;
 
  private:
@@ -102,7 +103,8 @@ class KernelSwitch final : public join::Plane {
   base::Result<void> make_registrar(const io::SocketAddress& join_address);
   void look_for_parents();
   bool hears_parent(std::span<const std::byte> datagram);
-  void tell(std::uint16_t number, const Job& job, const core::Abort& abort) REQUIRES(mutex_);
+  std::optional<core::Abort> tell(std::uint16_t number, const Job& job, const core::Abort& abort)
+      REQUIRES(mutex_);
   void probe_parent(std::uint16_t number, const Job& job) REQUIRES(mutex_);
   void send(const io::SocketAddress& to, std::span<const std::byte> datagram) REQUIRES(mutex_);
 

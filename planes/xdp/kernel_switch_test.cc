@@ -63,5 +63,20 @@ TEST_F(KernelSwitchTest, ANumberOfALivingJobIsRefused) {
   EXPECT_TRUE(switch_->start_job(terms(7, 2)).has_value()) << "its job has gone";
 }
 
+// The join server asks for the end that the program keeps, when it hears of a lost rank.
+TEST_F(KernelSwitchTest, TheFirstEndOfAJobIsKept) {
+  using core::AbortReason;
+  ASSERT_TRUE(switch_->start_job(terms(7, 1)).has_value());
+  const auto first = switch_->end_job(7, {AbortReason::mismatch, 1, 0, {}, {}});
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->reason, AbortReason::mismatch);
+  const auto second = switch_->end_job(7, {AbortReason::lost, 1, 1, {}, {}});
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->reason, AbortReason::mismatch);
+  EXPECT_EQ(second->rank, 1);
+  EXPECT_EQ(second->other, 0);
+  EXPECT_FALSE(switch_->end_job(8, {AbortReason::lost, 1, 1, {}, {}}).has_value());
+}
+
 }  // namespace
 }  // namespace infold::xdp

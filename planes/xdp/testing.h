@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that attach programs. Each test has its own namespaces with a pair of interfaces, and
-// is skipped without the privilege. The process stays in the last test's namespaces.
+// Supports tests that attach programs. Each test has its own namespaces with a pair of interfaces,
+// and is skipped without the privilege. The process stays in the last test's namespaces.
 #pragma once
 
 #include <cstdlib>

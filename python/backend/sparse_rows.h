@@ -15,7 +15,7 @@ namespace infold::pytorch {
 struct SparseRows {
   at::Tensor indices;     // int64, sorted, without duplicates
   at::Tensor values;      // plain, on the host: a row for each index
-  std::int64_t rows = 0;  // of the dense tensor
+  std::int64_t rows = 0;  // rows of the dense tensor
   std::int64_t row_elements = 0;
 };
 

@@ -20,7 +20,7 @@ namespace infold::pytorch {
 // How infold does a reduction of a tensor.
 struct Summing {
   Reduction reduction = Reduction::sum;
-  at::ScalarType type = at::kFloat;       // of the elements while they are summed
+  at::ScalarType type = at::kFloat;       // the type in which the elements are summed
   bool is_float = false;                  // travels in a wire format that can be chosen
   std::optional<at::Tensor> factor = {};  // multiplies the elements first
 };

@@ -131,7 +131,7 @@ class _OfOneParameter:
     def tensor_of(self, made):
         if not isinstance(made, torch.Tensor):
             raise TypeError(
-                f"{type(made)} is no tensor; methods with numpy's arrays derive from "
+                f"{type(made)} is not a tensor; methods with numpy's arrays derive from "
                 "infold.compress.NumpyCompressor"
             )
         return made.detach().cpu().contiguous()

@@ -198,7 +198,7 @@ class hook:
         steering: dict[str, torch.Tensor] = {}
         for parameter, what, values in entries:
             if what == _STEERING:
-                steering[parameter] = values  # of a bucket, by a hash of its parameters
+                steering[parameter] = values  # The key of a bucket is a hash of its parameters.
             else:
                 parameters.setdefault(parameter, {})[what] = values
         state = {"choice": choice, "rank": rank, "world": world, "parameters": parameters}
@@ -356,7 +356,7 @@ def from_params(params: Mapping[str, Any]) -> hook:
     given.pop("world_size", None)
     if name == "fp16":
         raise ValueError(
-            'infold: GRACE\'s "fp16" is a wire format here and no method: '
+            'infold: GRACE\'s "fp16" is a wire format here, not a method: '
             'model.register_comm_hook(None, infold.hooks.wire("bfp16")) sends as many bytes'
         )
     if name not in _OF_GRACE:

@@ -41,9 +41,7 @@ class record:
         backend_of()  # raises if the default group is not infold's
         folder = os.path.dirname(self._path) or "."
         if not os.access(folder, os.W_OK):
-            raise FileNotFoundError(
-                f"infold: {folder} is no folder to write to; make it before the recording"
-            )
+            raise FileNotFoundError(f"infold: Cannot write to {folder}: create the directory first")
         if not _extension().begin_recording():
             raise RuntimeError("infold: a recording is on already; end it first")
         if self._operators:

@@ -389,7 +389,7 @@ def _sync_batchnorm(rank, world):
 
 
 def test_sync_batchnorm():
-    assert max(_run(2, _sync_batchnorm)) < 1e-5  # of values near 1, through four layers
+    assert max(_run(2, _sync_batchnorm)) < 1e-5  # The values are near 1 and pass four layers.
 
 
 def _overlapping(rank, world, folder):

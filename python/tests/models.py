@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 TOKENS = 32
-_ROWS = 500  # of each of the recommender's tables
+_ROWS = 500  # rows of each table of the recommender
 _TABLES = 4
 
 

@@ -20,9 +20,9 @@ from torch.nn.parallel import DistributedDataParallel
 import infold
 
 _STEPS = 20
-# For a loss in fp32. One of Gloo's sums errs by 2^-24 of itself for each rank, and one of infold's
-# by 2^-30 of its block's largest value (spec/protocol.md 10). These learning rates let a difference
-# grow by less than a hundred times in 20 steps.
+# The limit is for a loss in fp32. One of Gloo's sums errs by 2^-24 of itself for each rank, and one
+# of infold's by 2^-30 of its block's largest value (spec/protocol.md 10). These learning rates let
+# a difference grow by less than a hundred times in 20 steps.
 _CLOSE = 100 * 2**-24
 # For gradients and activations in bf16, which has 8 bits: a loss below 4 errs by 2^-7 at once, and
 # the rounding of gradients adds as much.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/stripe.h"
 #include "core/world.h"
 #include "io/address/socket_address.h"
 #include "io/host/log.h"
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int kWorldMax = int{core::kWorldMax};
 constexpr int kWeightMax = 64;
+constexpr int kSitesMax = int{core::Stripe::kSitesMax};
 constexpr int kMtuMin = 576;
 constexpr int kMtuMax = 9216;
 constexpr int kPortMax = 65535;
@@ -257,6 +259,11 @@ std::optional<Error> check(const JoinOptions& options) {
   if (options.sites > Sites::mixed) return invalid("sites is not a Sites");
   if (options.shared_memory > SharedMemory::always) {
     return invalid("shared_memory is not a SharedMemory");
+  }
+  if (options.sites == Sites::workers && options.world > kSitesMax) {
+    return invalid("JoinOptions.world is " + std::to_string(options.world) +
+                   "; without a switch it is at most 64, because each rank sums a share: let a "
+                   "switch sum (infold switch)");
   }
   const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;
   if (needs_switch && options.switches.empty()) {

@@ -63,6 +63,22 @@ TEST(Environment, SaysWhereTensorsAreSummed) {
   unsetenv("INFOLD_SITES");
 }
 
+// In the past only the last rank's join ended the wait of all others.
+TEST(Environment, SaysHowManyRanksCanSumWithoutASwitch) {
+  JoinOptions given = options_of(0, 64);
+  given.sites = Sites::workers;
+  given.rendezvous = "10.0.0.9:1";
+  EXPECT_TRUE(api::complete_from_environment(given).has_value());
+  given.world = 65;
+  EXPECT_THAT(api::complete_from_environment(given).error().message,
+              HasSubstr("JoinOptions.world is 65; without a switch it is at most 64, because"));
+  given.sites = Sites::automatic;
+  EXPECT_FALSE(api::complete_from_environment(given).has_value());
+  given.rendezvous.clear();
+  given.switches = {"10.0.0.9:1"};
+  EXPECT_TRUE(api::complete_from_environment(given).has_value()) << "a switch sums";
+}
+
 TEST(Environment, SaysThatWorkersAskNoSwitch) {
   JoinOptions given = options_of(0, 2);
   given.sites = Sites::workers;
@@ -125,7 +141,7 @@ TEST(Environment, SaysHowManyDriversAndWhoSharesTheProcessors) {
   EXPECT_EQ(completed()->drivers, 0);
   EXPECT_EQ(completed()->local_world, 1);
   setenv("SLURM_NTASKS_PER_NODE", "4(x2)", 1);
-  EXPECT_EQ(completed()->local_world, 1) << "what is no number says nothing";
+  EXPECT_EQ(completed()->local_world, 1) << "a word that is not a number says nothing";
   setenv("LOCAL_WORLD_SIZE", "8", 1);
   setenv("INFOLD_DRIVERS", "3", 1);
   EXPECT_EQ(completed()->local_world, 8);

@@ -20,7 +20,7 @@ namespace infold {
 namespace {
 
 constexpr int kWorldMax = int{core::kWorldMax};
-constexpr int kChildrenMax = INFOLD_WORKERS_MAX;  // of one aggregator
+constexpr int kChildrenMax = INFOLD_WORKERS_MAX;  // the most children of one aggregator
 constexpr std::size_t kSitesMax = 64;
 constexpr int kWeightMax = 64;
 constexpr int kMtuMin = 1280;

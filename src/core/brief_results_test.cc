@@ -20,7 +20,7 @@ using Tensor = std::vector<std::int32_t>;
 
 constexpr std::uint16_t kWorld = 3;
 constexpr std::uint16_t kRoot = 1;
-constexpr std::uint32_t kElements = 32;  // of a chunk
+constexpr std::uint32_t kElements = 32;  // elements in a chunk
 
 constexpr TensorCodec kCopies = {4, testing::encode_i32, testing::decode_i32, false, true};
 

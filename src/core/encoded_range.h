@@ -15,7 +15,7 @@
 namespace infold::core {
 
 struct EncodedRange {
-  const TensorCodec& codec;  // of the pieces
+  const TensorCodec& codec;  // the codec of the pieces
   const void* context;       // for the codec
   ElementLayout layout;
   const std::uint16_t* codes;  // for this and the next two, see TensorCodec::encode

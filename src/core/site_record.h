@@ -44,13 +44,14 @@ struct SiteRecord {
   FormatSet formats = FormatSet::all();  // the formats that it sums, and copies in a broadcast
   // For a site whose formats lack native: types that it still sums as native in jobs without trees.
   FloatTypes native_types;
-  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // of a chunk
-  std::uint32_t workers_max = INFOLD_WORKERS_MAX;    // of a job
+  std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;  // the most elements in a chunk
+  std::uint32_t workers_max = INFOLD_WORKERS_MAX;    // the most workers in a job
   bool takes_sparse = true;                          // takes contributions without zeros
-  bool verifies_checksums = true;                    // of everything that it sums
-  // How its PENDING names the missing ranks.
+  bool verifies_checksums = true;                    // checks every packet that it sums
+  // How its PENDING names the missing ranks. core::Aggregator sends bits where ranks need
+  // more pairs than a packet has.
   bool sends_ranges = true;
-  bool sends_bits = false;
+  bool sends_bits = true;
   // Elements in its packets are big-endian, because some chips cannot reverse bytes.
   bool is_big_endian = false;
   ReductionSet reductions = ReductionSet::all();  // the reductions that it takes

@@ -147,7 +147,7 @@ using status::JobMetrics;
 struct JobEnd {
   std::optional<std::uint32_t> lost_rank;
   std::string lost_switch;           // the address of a lost switch, if it is another one
-  std::optional<core::Abort> abort;  // a rank's calls failed for this reason, and it has left since
+  std::optional<core::Abort> abort;  // why calls failed, as a rank that left or aggregators say
 };
 
 // How a rank leaves a job.

@@ -43,8 +43,8 @@ struct Divergence {
   // The ranks whose value differs from the most frequent one. If several values are equally
   // frequent, the lowest rank's value counts as the most frequent.
   std::vector<int> ranks;
-  std::uint64_t value_bits = 0;   // of the first of these ranks
-  std::uint64_t others_bits = 0;  // of most ranks
+  std::uint64_t value_bits = 0;   // the bits at the first of these ranks
+  std::uint64_t others_bits = 0;  // the bits at most ranks
 };
 
 // Returns nothing if all ranks hold the same bits. Requires: type and size are the same at all

@@ -36,7 +36,7 @@ class Member;
 // Which calls of a rank are finished. All ranks of a job that comes back must agree on it.
 struct CallHistory {
   std::uint64_t finished = 0;  // all calls up to this one are finished
-  std::uint64_t digest = 0;    // of the finished calls beyond it
+  std::uint64_t digest = 0;    // a digest of the finished calls beyond it
 };
 
 // What a member needs to take part in a job again.

@@ -78,6 +78,10 @@ void AggregationSite::end_job(std::uint16_t number, const core::Abort& abort) {
   socket_.flush();
 }
 
+std::optional<core::Abort> AggregationSite::end_of(std::uint16_t number) const {
+  return jobs_[number] ? jobs_[number]->aggregator.aborted() : std::nullopt;
+}
+
 void AggregationSite::end_all_jobs(const core::Abort& abort) {
   for (std::size_t number = 0; number < jobs_.size(); ++number) {
     end_job(static_cast<std::uint16_t>(number), abort);

@@ -76,6 +76,8 @@ class AggregationSite final : public PacketServer {
   // Tells the job's workers that the job has ended. The aggregator stays and repeats that answer
   // until the job is removed.
   void end_job(std::uint16_t number, const core::Abort& abort);
+  // Returns how the job has ended, once it has.
+  std::optional<core::Abort> end_of(std::uint16_t number) const;
   void end_all_jobs(const core::Abort& abort);
   SiteStatistics statistics() const;
 

@@ -40,6 +40,12 @@ void SwitchShard::end_job(std::uint16_t job, const core::Abort& abort) {
   loop_.run([this, job, &abort] { site_->end_job(job, abort); });
 }
 
+std::optional<core::Abort> SwitchShard::end_of(std::uint16_t job) {
+  std::optional<core::Abort> end;
+  loop_.run([this, job, &end] { end = site_->end_of(job); });
+  return end;
+}
+
 void SwitchShard::remove_job(std::uint16_t job) {
   std::unique_ptr<AggregationSite::Job> removed;
   loop_.run([this, job, &removed] { site_->swap_job(job, removed); });

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "site/aggregation_site.h"
 #include "site/serve_loop.h"
@@ -26,6 +27,8 @@ class SwitchShard {
   // Tells the job's workers that the job has ended. The aggregator stays and repeats that answer
   // until the job is removed.
   void end_job(std::uint16_t job, const core::Abort& abort);
+  // Returns how the job has ended here, once it has.
+  std::optional<core::Abort> end_of(std::uint16_t job);
   void remove_job(std::uint16_t job);
   SiteStatistics statistics();
 

@@ -26,7 +26,8 @@ constexpr std::size_t kLogLineBytesMax = 4096;
 // Bytes of one value before escaping. The longest reason that infold writes has about 300.
 constexpr std::size_t kLogValueBytesMax = 512;
 
-// In order of importance. A log with one of these levels also holds the levels before it.
+// The levels stand in the order of their importance. A log with one of these levels also holds the
+// levels before it.
 enum class LogLevel : std::uint8_t { off, error, warn, info, debug };
 enum class LogFormat : std::uint8_t { text, json };
 

@@ -46,13 +46,13 @@ struct JobMetrics {
 struct SwitchMetrics {
   const char* plane = "user";
   std::vector<JobMetrics> jobs;
-  std::uint32_t slots = 0;  // of each site, for all jobs together
+  std::uint32_t slots = 0;  // slots of each site, for all jobs together
   std::uint32_t slots_used = 0;
-  std::size_t memory_bytes = 0;  // of slots
+  std::size_t memory_bytes = 0;  // the memory of all slots
   bool counts_traffic = true;    // false: received and sent are unknown
   Traffic received;
   Traffic sent;
-  std::vector<PacketCount> packets;   // of all jobs, even removed ones, as far as counted
+  std::vector<PacketCount> packets;   // counts for all jobs, also removed ones, if counted
   std::optional<SocketWork> sockets;  // none for a switch in the kernel
 
   // Returns 0 for a verdict that this plane does not count.

@@ -200,8 +200,17 @@ join::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& ag
   return {};
 }
 
-void SwitchServer::end_job(std::uint16_t job, const core::Abort& abort) {
-  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) shard->end_job(job, abort);
+// Two calls that differ meet at one shard, and the others learn of it from here. Otherwise their
+// workers would hear another reason from them.
+std::optional<core::Abort> SwitchServer::end_job(std::uint16_t job, const core::Abort& abort) {
+  core::Abort first = abort;
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) {
+    const std::optional<core::Abort> kept = shard->end_of(job);
+    if (kept && join::is_cause(*kept)) first = *kept;
+    if (first.reason == core::AbortReason::mismatch) break;
+  }
+  for (const std::unique_ptr<site::SwitchShard>& shard : shards_) shard->end_job(job, first);
+  return first;
 }
 
 void SwitchServer::forget_job(std::uint16_t job) {

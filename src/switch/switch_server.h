@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ class SwitchServer final : public join::Plane {
   std::uint32_t slots_total() const override { return options_.slots; }
   std::uint32_t datagram_bytes_max() const override { return options_.datagram_bytes_max; }
   join::Answer<void> start_job(const join::JobTerms& terms) override;
-  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;
 
  private:

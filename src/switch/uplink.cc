@@ -28,7 +28,8 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
   io::SocketAddress own = join_address.is_any() ? route->local : join_address;
   own.set_port(join_address.port());
   if (own == parent) {
-    return base::fail(base::Code::invalid_argument, "parent", "is this switch itself");
+    return base::fail(base::Code::invalid_argument, "parent",
+                      "is the address of this switch itself; name the switch above it");
   }
   io::SocketAddress from = listen.is_any() ? route->local : listen;
   from.set_port(0);

@@ -47,8 +47,8 @@ inline constexpr std::uint64_t kReplayedBytesMax = std::uint64_t{1} << 32;
 // One day. A longer duration must be a slip of the writer's clock.
 inline constexpr std::uint64_t kReplayedUsMax = 86'400'000'000;
 
-// The nodes of each group's collectives in the order of their ids, in which all ranks make the
-// calls.
+// Maps each group to the nodes of its collectives, in the order of their ids. All ranks make the
+// calls in this order.
 using GroupCalls = std::map<std::string, std::vector<std::size_t>>;
 GroupCalls calls_of(const Trace& trace);
 

@@ -25,7 +25,7 @@ struct RecordedCall {
   std::string name;
   std::string group;
   std::string data_type;
-  std::uint64_t bytes = 0;  // of this rank's input
+  std::uint64_t bytes = 0;  // bytes of this rank's input
   int root = 0;
   std::int64_t begin_ns = 0;     // when the program made the call
   std::int64_t returned_ns = 0;  // when the call returned its handle

@@ -116,7 +116,7 @@ struct Trace {
 // The part of a collective's node that infold reads.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::uint64_t bytes = 0;  // of this rank's input
+  std::uint64_t bytes = 0;  // bytes of this rank's input
   std::string group;        // empty: the only group
   std::string data_type;    // as data_type_name() spells it; empty if the trace does not say
   int root = 0;

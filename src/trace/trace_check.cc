@@ -72,7 +72,8 @@ std::optional<std::string> find_fault_of_metadata(const Trace& trace) {
   const auto world = trace.world();
   if (!world || *world == 0 || *world > kWorldMax) {
     return fmt::format(
-        "the metadata's world is no number from 1 to {}; set its attribute world to the number of "
+        "the metadata's world is not a number from 1 to {}; set its attribute world to the number "
+        "of "
         "ranks",
         kWorldMax);
   }

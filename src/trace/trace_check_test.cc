@@ -109,7 +109,7 @@ TEST(TraceCheck, AWorldHasTheRank) {
   EXPECT_EQ(fault(0, 1), "none");
   EXPECT_EQ(fault(1023, 1024), "none");
   for (const std::int64_t world : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
-    EXPECT_THAT(fault(0, world), HasSubstr("world is no number from 1 to 1048576")) << world;
+    EXPECT_THAT(fault(0, world), HasSubstr("world is not a number from 1 to 1048576")) << world;
   }
   EXPECT_THAT(fault(2, 2), HasSubstr("has rank 2 in a world of 2"));
 }

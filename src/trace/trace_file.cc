@@ -150,7 +150,8 @@ class Messages {
       has_ended = byte < 0x80;
     }
     if (!has_ended) {
-      return tl::unexpected(place() + " has no length; the file is no Chakra trace, or is damaged");
+      return tl::unexpected(place() +
+                            " has no length; the file is not a Chakra trace, or is damaged");
     }
     const std::size_t left = bytes_.size() - at_;
     if (length > left) {
@@ -187,7 +188,7 @@ tl::expected<std::string, std::string> bytes_of(const std::string& path) {
   // path are already open.
   const bool is_open = path == "/dev/stdin" || path.starts_with("/dev/fd/");
   if (std::filesystem::is_other(path, error) && !is_open) {
-    return tl::unexpected(path + ": it is no regular file");
+    return tl::unexpected(path + ": it is not a regular file; name a trace such as trace.0.et");
   }
   errno = 0;
   std::ifstream in(path, std::ios::binary);
@@ -220,7 +221,7 @@ tl::expected<Trace, std::string> decode(std::string_view bytes) {
   ChakraProtoMsg::GlobalMetadata metadata;
   if (!metadata.ParseFromArray(first->data(), static_cast<int>(first->size()))) {
     return tl::unexpected(messages.place() +
-                          " is no global metadata; the file is no Chakra trace, or is damaged");
+                          " is not global metadata; the file is not a Chakra trace, or is damaged");
   }
   trace.version = metadata.version();
   trace.attributes = attributes_of(metadata.attr());
@@ -233,7 +234,7 @@ tl::expected<Trace, std::string> decode(std::string_view bytes) {
     ChakraProtoMsg::Node node;
     if (!node.ParseFromArray(message->data(), static_cast<int>(message->size()))) {
       return tl::unexpected(messages.place() +
-                            " is no node; the file is damaged: copy it or record it again");
+                            " is not a node; the file is damaged: copy it or record it again");
     }
     trace.nodes.push_back(take_node(node));
   }

@@ -164,7 +164,7 @@ TEST(TraceEncoding, RefusesALengthThatLies) {
   // With a length that is too short, the message is not a node.
   const auto shorter = decode(metadata + "\x03" + "\x12\x05" + "abcde");
   ASSERT_FALSE(shorter);
-  EXPECT_THAT(shorter.error(), HasSubstr("message 2 at byte 6 is no node"));
+  EXPECT_THAT(shorter.error(), HasSubstr("message 2 at byte 6 is not a node"));
 }
 
 TEST_F(TraceFile, ErrorsNameTheFileAndTheRemedy) {
@@ -178,7 +178,9 @@ TEST_F(TraceFile, ErrorsNameTheFileAndTheRemedy) {
   EXPECT_THAT(read(folder_.file("absent")).error(), HasSubstr("No such file"));
   const std::string pipe = folder_.file("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(read(pipe).error(), pipe + ": it is no regular file") << "and it does not wait";
+  EXPECT_EQ(read(pipe).error(),
+            pipe + ": it is not a regular file; name a trace such as trace.0.et")
+      << "and it does not wait";
   Trace trace = small_trace();
   trace.nodes[1].control_deps = {17};
   put(encode(trace));

@@ -36,7 +36,7 @@ struct PacketCounts {
 struct StepReport {
   std::size_t step = 0;  // steps done, from 1
   double loss = 0;       // mean over the batch, before the step
-  PacketCounts packets;  // of all ranks, before the step
+  PacketCounts packets;  // counts of all ranks before the step
 };
 // Returns false to stop.
 using Progress = std::function<bool(const StepReport&)>;

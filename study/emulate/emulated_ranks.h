@@ -69,7 +69,7 @@ class EmulatedRanks final : public join::Registrar {
   class AtSwitch;
   struct Group {
     std::set<Entry> real;         // ranks that have not left
-    std::vector<Entry> emulated;  // likewise, by rank
+    std::vector<Entry> emulated;  // ranks that have not left, by rank
     bool is_ready = false;
   };
 

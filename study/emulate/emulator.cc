@@ -110,12 +110,13 @@ join::Answer<void> Emulator::start_job(const join::JobTerms& terms) {
   return {};
 }
 
-void Emulator::end_job(std::uint16_t job, const core::Abort& abort) {
+std::optional<core::Abort> Emulator::end_job(std::uint16_t job, const core::Abort& abort) {
   loop_->run([&] {
     EmulatedJob* const network = portals_->find(job);
     if (network != nullptr) network->end(io::monotonic_now(), abort);
     portals_->flush();
   });
+  return std::nullopt;
 }
 
 void Emulator::forget_job(std::uint16_t job) {

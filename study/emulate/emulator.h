@@ -34,7 +34,7 @@ class Emulator final : public Emulation, public join::Plane {
   std::uint32_t slots_total() const override { return options_.slots; }
   std::uint32_t datagram_bytes_max() const override;
   join::Answer<void> start_job(const join::JobTerms& terms) override;
-  void end_job(std::uint16_t job, const core::Abort& abort) override;
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override;
   void forget_job(std::uint16_t job) override;
   bool wants_transfers() const override { return true; }
   void note_call(std::uint16_t job, const join::CallNote& note) override;

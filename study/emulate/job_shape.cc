@@ -230,7 +230,8 @@ std::optional<std::string> find_fault(const JobShape& shape, std::uint32_t ranks
     return "ranks that sum share memory only if all ranks are on one host; leave hosts out";
   }
   if (shape.weights.empty() && !shape.racks.empty()) {
-    return "the parent of a rack's switch must be a switch, and only ranks sum; let a switch sum, "
+    return "the parent of a rack's switch must be a switch, and only ranks sum; let a switch also "
+           "sum, "
            "too";
   }
   const std::size_t ends = ranks + shape.racks.size() + shape.hosts.size();

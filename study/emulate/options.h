@@ -15,7 +15,7 @@ namespace infold::emulate {
 
 enum class Values : std::uint8_t {
   zeros,      // cheapest: the sums contain only the real ranks' values
-  generated,  // as in contribution.h, so that every party can compute the sums
+  generated,  // contribution.h generates them, so that every party can compute the sums
 };
 
 struct EmulationOptions {
@@ -33,7 +33,7 @@ struct EmulationOptions {
   double loss = 0;             // probability for each packet, in each direction of each link
   // Real ranks have links of their own, as in a lab. Otherwise their links are emulated as well.
   bool real_have_links = false;
-  std::uint32_t slots = 4096;  // of each switch
+  std::uint32_t slots = 4096;  // slots of each switch
   Values values = Values::zeros;
   Lag lag;
   std::uint64_t seed = 1;

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kDatagramBytesMax = 8972;
 
 struct EmulationReport {
   JobCounters counters;  // for all jobs
-  Lateness lateness;     // likewise
+  Lateness lateness;     // for all jobs
 };
 
 // Why an emulator cannot start, with the address that it cannot use.

@@ -47,8 +47,8 @@ class PortalServer final : public PacedServer {
   using Address = std::array<io::SocketAddress, 1>;
   struct Ranks {
     std::vector<io::SocketAddress> sources;  // by rank; unset: any host
-    // By real rank and site. Addresses are learnt from packets, because a rank may use a different
-    // socket for each site.
+    // The addresses by real rank and site. They are learnt from packets, because a rank
+    // may use a different socket for each site.
     std::vector<std::vector<Address>> addresses;
     // By socket: the real ranks, by their worker numbers there.
     std::vector<std::map<std::uint8_t, std::uint16_t>> numbers;
@@ -79,7 +79,7 @@ class PortalServer final : public PacedServer {
   void forget(std::uint16_t number) override { ranks_.erase(number); }
 
   const RealSwitches switches_;
-  const std::size_t sites_;  // of each switch
+  const std::size_t sites_;  // sites of each switch
   const std::size_t switch_sockets_;
   std::map<std::uint16_t, Ranks> ranks_;  // by the job's number
   io::ProbeEcho echo_;

@@ -18,18 +18,19 @@ namespace {
 
 constexpr Reproduction kReproductions[] = {
     {"switchml-rate", "elements a second against workers and packet sizes",
-     [] { return switchml_rate(); }},
+     [](const Progress&) { return switchml_rate(); }},
     {"switchml-loss", "how much longer a sum takes when links lose packets",
-     [] { return switchml_loss(); }},
+     [](const Progress& progress) { return switchml_loss({}, progress); }},
     {"switchml-models", "images a second of whole models, on a switch and with a ring",
-     [] { return switchml_models(); }},
+     [](const Progress&) { return switchml_models(); }},
     {"switchml-mixes", "completion of jobs that share links and slots, with and without schedulers",
-     [] { return switchml_mixes(); }},
+     [](const Progress& progress) { return switchml_mixes({}, progress); }},
     {"omnireduce", "time and volume of sparse sums against their density",
-     [] { return omnireduce(); }},
+     [](const Progress& progress) { return omnireduce({}, progress); }},
     {"neuronabox", "a step at a few real ranks beside emulated ones, and at all real ones",
-     [] { return neuronabox(); }},
-    {"byteps", "shares and times of workers and spare hosts that sum", byteps},
+     [](const Progress&) { return neuronabox(); }},
+    {"byteps", "shares and times of workers and spare hosts that sum",
+     [](const Progress&) { return byteps(); }},
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace infold::reproduce {
 struct Reproduction {
   const char* name;
   const char* summary;
-  Report (*run)();
+  Report (*run)(const Progress& progress);
 };
 
 // Returns them in the order in which `infold reproduce all` runs them.

@@ -4,7 +4,9 @@
 // plain data. No figure depends on wall-clock time, so every machine gets the same report. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +37,25 @@ struct Figure {
 
 // Returns our figure as a share of theirs, minus 1, or nothing if their figure is missing or 0.
 std::optional<double> difference(const Figure& figure);
+
+// Hears which row of a long computation begins, such as "1 % loss, 128 slots", its number from 1
+// on, and how many rows there are. May be empty.
+using Progress = std::function<void(const std::string& row, std::size_t number, std::size_t rows)>;
+
+// Counts the rows of one computation.
+class Rows {
+ public:
+  Rows(const Progress& progress, std::size_t rows) : progress_(progress), rows_(rows) {}
+  void begin(const std::string& row) {
+    ++number_;
+    if (progress_) progress_(row, number_, rows_);
+  }
+
+ private:
+  const Progress& progress_;
+  std::size_t rows_;
+  std::size_t number_ = 0;
+};
 
 // A statement that our figures must make true.
 struct Target {

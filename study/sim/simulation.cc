@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "core/packet/exact_body.h"
 #include "study/sim/network/checksum.h"
 
 namespace infold::sim {
@@ -100,9 +99,17 @@ Simulation::Simulation(Scenario scenario)
 Simulation::~Simulation() = default;
 
 Outcome Simulation::run() {
+  wiring_.network->packets().tolerate_shortage();
   run_network();
-  settle();
+  if (!wiring_.network->packets().ran_out()) settle();
   count();
+  if (wiring_.network->packets().ran_out()) {
+    // Everything else that could be said follows from this.
+    outcome_.wrong = {fmt::format("more than {} packets were under way at {} ns",
+                                  wiring_.network->packets().packet_count_max(),
+                                  wiring_.network->now().ns)};
+    return outcome_;
+  }
   check_network();
   check_calls();
   return outcome_;
@@ -123,6 +130,7 @@ void Simulation::run_network() {
   while (more && !finished()) {
     const base::Instant before = network.now();
     for (std::uint32_t i = 0; i < kStepsBetweenLooks && more; ++i) more = network.step(limit);
+    if (network.packets().ran_out()) return;
     steps = network.now() == before ? steps + 1 : 0;
     if (steps * kStepsBetweenLooks > kStepsPerInstantMax) {
       complain(fmt::format("time stands still at {} ns", before.ns));
@@ -137,7 +145,7 @@ void Simulation::run_network() {
 void Simulation::settle() {
   Network& network = *wiring_.network;
   const base::Instant limit = network.now() + kSettle;
-  while (network.step(limit)) {
+  while (!network.packets().ran_out() && network.step(limit)) {
   }
 }
 
@@ -185,12 +193,7 @@ void Simulation::check_network() {
     complain(fmt::format("the machines' memory went from {} to {} bytes", memory_bytes_before_,
                          outcome_.memory_bytes));
   }
-  // An aggregator sends all parts of an exact sum again if one is lost.
-  const bool has_parts = hops_of(scenario_) > 1 &&
-                         std::any_of(scenario_.calls.begin(), scenario_.calls.end(),
-                                     [](const CallPlan& call) { return call.layout.is_native(); });
-  const std::uint64_t parts_max = has_parts ? core::kExactPartsMax : 1;
-  const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets * parts_max +
+  const std::uint64_t allowed = kSendsPerUsefulPacketMax * outcome_.useful_packets +
                                 kSendsPerRankMax * scenario_.plan.world * hops_of(scenario_) +
                                 kSendsPerPairMax * scenario_.plan.world * scenario_.plan.world +
                                 scenario_.stale_packets + replays_of(scenario_);

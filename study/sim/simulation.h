@@ -17,7 +17,7 @@ namespace infold::sim {
 struct Outcome {
   std::vector<std::string> wrong;  // faults; empty: the run kept all promises
   base::Instant finished_at;       // end of the last rank's last call
-  std::uint64_t hash = 0;          // of all datagrams, events and results
+  std::uint64_t hash = 0;          // a hash of all datagrams, events and results
   NetworkCounters network;
   core::WorkerCounters workers;    // over all ranks
   core::VerdictCounters verdicts;  // over all aggregators

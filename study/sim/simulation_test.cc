@@ -131,6 +131,23 @@ TEST(NamedScenario, HasAReasonAgainstWhatDoesNotFit) {
   EXPECT_EQ(reason_against("clean", large), "");
 }
 
+// In the past such a run ended the process, and with it the whole swarm. On these links a packet
+// takes many seconds, so that repeats pile up.
+TEST(Simulation, ARunThatExhaustsThePacketsFailsAndReturns) {
+  Scenario scenario =
+      *named_scenario("clean", 1, {.elements = 10'000, .round_trip = {}, .format = {}});
+  scenario.link = {.bits_per_second = 1'000,
+                   .delay = base::microseconds(10),
+                   .queue_bytes_max = std::int64_t{1} << 26};
+  scenario.host_queue_bytes = 0;
+  scenario.liveness = base::seconds(10'000);
+  const Outcome outcome = run(scenario);
+  ASSERT_EQ(outcome.wrong.size(), 1U);
+  EXPECT_NE(outcome.wrong[0].find(" packets were under way at "), std::string::npos)
+      << outcome.wrong[0];
+  EXPECT_EQ(outcome.hash, run(scenario).hash);
+}
+
 // A checker that never fails would be useless. Here the results are compared with another seed's
 // oracle.
 TEST(Simulation, AWrongResultIsSeen) {

@@ -71,6 +71,12 @@ bool SlotWatch::sight(std::span<const std::byte> bytes, Sighting& seen) const {
     std::memcpy(&head, bytes.data() + sizeof(header), sizeof(head));
     seen.chunks = infold_from_be16(head.chunks);
   }
+  if (seen.kind == INFOLD_KIND_PARTIAL && (header.format & 0xF) == INFOLD_FORMAT_NATIVE) {
+    infold_exact head;
+    if (bytes.size() < sizeof(header) + sizeof(head)) return false;
+    std::memcpy(&head, bytes.data() + sizeof(header), sizeof(head));
+    seen.parts = head.parts;
+  }
   return infold_from_be16(header.job) == kJob && infold_from_be32(header.epoch) == epoch_ &&
          seen.slot + seen.chunks <= slot_count_;
 }
@@ -123,6 +129,7 @@ void SlotWatch::contribution_arrives(base::Instant now, const Path& path, const 
   copy.came_in[seen.worker] = true;
   ++copy.workers;
   copy.contributors += seen.contributors;
+  useful_packets_ += seen.parts - 1;
   if (seen.kind == INFOLD_KIND_SKIP) return;
   ++copy.with_data;
   copy.data_from = path.source;

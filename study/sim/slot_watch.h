@@ -27,7 +27,8 @@ class SlotWatch final : public Observer {
   const std::string& violation() const { return violation_; }
   // Returns the number of chunks that the roots answered.
   std::uint64_t answered() const { return answered_; }
-  // Returns the contributions and answers that a network without loss would carry, over all hops.
+  // Returns the contributions and answers that a network without loss would carry, over all hops. A
+  // sum in parts counts as many packets as it has parts.
   std::uint64_t useful_packets() const { return useful_packets_; }
 
  private:
@@ -40,7 +41,8 @@ class SlotWatch final : public Observer {
     std::uint16_t contributors = 0;
     std::uint32_t round = 0;
     std::uint32_t chunks = 1;
-    bool is_brief = false;  // a result of data, without elements
+    std::uint32_t parts = 1;  // the parts of an exact sum
+    bool is_brief = false;    // a result of data, without elements
   };
   template <typename Visit>
   static void for_each_chunk(Sighting seen, Visit&& visit);
@@ -50,7 +52,7 @@ class SlotWatch final : public Observer {
     std::uint32_t round = 0;
     std::uint32_t contributors = 0;  // the sum over the first contribution of each worker
     std::uint64_t answer_hash = 0;   // 0 before the answer
-    std::uint64_t brief_hash = 0;    // likewise for the answer without elements
+    std::uint64_t brief_hash = 0;    // 0 before the answer without elements
     std::uint32_t workers = 0;       // number of workers whose contributions came
     std::bitset<INFOLD_WORKERS_MAX> came_in;
     std::uint32_t with_data = 0;  // how many of these workers sent data, and the last one of them

@@ -35,12 +35,12 @@ struct Setting {
   Place place = Place::in_path;
   std::uint16_t parts = 1;  // number of racks or hosts
   Model model = Model::packets;
-  double bits_per_second = 0;  // of each rank's link, in each direction; 0: no limit
+  double bits_per_second = 0;  // the rate of each rank's link, in each direction; 0: no limit
   // The rate of each rack's link, in each direction; 0: no limit; unset: the same as each rank's.
   std::optional<double> rack_bits_per_second;
   base::Duration round_trip;   // from a rank's host to another one's and back
   double loss = 0;             // probability for each packet, on each link and direction
-  std::uint32_t slots = 4096;  // of each switch or host
+  std::uint32_t slots = 4096;  // slots of each switch or host
   WireFormat wire = WireFormat::automatic;
   predict::Framing framing;
   std::uint64_t seed = 1;  // for losses

@@ -25,7 +25,7 @@ class RecordedRun {
   // each trace has no fault by itself.
   static tl::expected<RecordedRun, std::string> make(std::vector<trace::NamedTrace> traces);
 
-  std::uint64_t ranks() const { return ranks_; }  // of the run; 1 if unknown
+  std::uint64_t ranks() const { return ranks_; }  // the ranks of the run; 1 if unknown
   // Returns the traces by rank, or the single one.
   const std::vector<trace::Trace>& traces() const { return traces_; }
   const RecordedGroups& groups() const { return groups_; }

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "study/predict/placement.h"
 #include "study/whatif/testing.h"
 
 namespace infold::whatif {
@@ -52,6 +53,41 @@ TEST(Prediction, PacketsAndFormulaAgreeOnOneTensor) {
   }
   EXPECT_NEAR(exposed_us(run, setting_at(Place::in_path)) / (link_us() + 50), 1, 0.02);
   EXPECT_NEAR(exposed_us(run, setting_at(Place::workers)) / (link_us(1.5) + 100), 1, 0.04);
+}
+
+// The planner assumes the largest window, and the simulated workers have to find it. In the past
+// they took an answer of unclear origin for the path's shortest time where round trips exceed the
+// first timeout of 10 ms. They then took the path itself for a queue and kept half of the window.
+TEST(Prediction, AgreesWithThePlannerWhereWindowsBind) {
+  constexpr std::int64_t kLong = 39'700'000;
+  predict::Question question;
+  question.layout = {core::WireFormat::native, core::DataType::f32};
+  question.tensor_bytes = kLong;
+  question.switch_in_path = true;
+  const predict::Passage passage =
+      predict::passage_of(question.layout, kLong / 4, question.framing);
+  const RecordedRun run = run_of(step_with(CollectiveKind::all_reduce, kLong), 4);
+  for (const double rate : {1e8, 1e9, 1e10, 1e11}) {
+    const double chunk_s =
+        8 * static_cast<double>(passage.link_bytes) / static_cast<double>(passage.chunks) / rate;
+    // Half a round trip to the switch and back, and a chunk's time on both links.
+    const double binding_s = 2 * (predict::kWindow - 2) * chunk_s;
+    for (const double round_trip_s : {binding_s, 2.5 * binding_s}) {
+      question.worker_rates.assign(4, rate);
+      question.rtt_s = round_trip_s;
+      double planned_us = 0;
+      for (const predict::Placement& placement : predict::predict(question)) {
+        if (placement.kind != predict::PlacementKind::switch_in_path) continue;
+        planned_us = placement.time_s * 1e6;
+        EXPECT_EQ(placement.is_window_bound(), round_trip_s > binding_s) << rate;
+      }
+      Setting setting = setting_at(Place::in_path);
+      setting.bits_per_second = rate;
+      setting.round_trip = {static_cast<std::int64_t>(round_trip_s * 1e9)};
+      EXPECT_NEAR(exposed_us(run, setting) / planned_us, 1, 0.1)
+          << rate << " bit/s, " << round_trip_s << " s";
+    }
+  }
 }
 
 TEST(Prediction, ARingSendsTwiceAsMuch) {

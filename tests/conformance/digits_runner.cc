@@ -17,10 +17,10 @@ struct Request {
   core::DataType dtype = core::DataType::f32;
   core::Reduction reduction = core::Reduction::sum;
   std::uint32_t world = 1;
-  std::uint32_t packet_integers = 0;  // of a short tensor, which has no ranges
+  std::uint32_t packet_integers = 0;  // integers of a short tensor, which has no ranges
   std::vector<std::int64_t> ranges;   // that all ranks have agreed on
   std::int64_t elements = 0;          // if there is no tensor
-  std::vector<std::string> values;    // of this rank's tensor
+  std::vector<std::string> values;    // values of this rank's tensor
   std::vector<std::int64_t> sums;
 };
 

@@ -16,7 +16,7 @@ namespace {
 // The words of an encode or decode line before its tensor.
 struct Request {
   Signature signature;
-  std::vector<std::string> values;   // of a tensor
+  std::vector<std::string> values;   // values of a tensor
   std::vector<std::int64_t> codes;   // exponent codes on the wire
   std::vector<std::uint16_t> given;  // floors of a realign, or agreed codes
   std::vector<std::int64_t> mantissas;

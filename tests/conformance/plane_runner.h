@@ -34,7 +34,7 @@ class PlaneRunner {
   Plane& plane_;
   PlaneJob job_;
   Plane::From from_ = Plane::From::worker;
-  Signature signature_;  // of the packet before, for the fields that a line leaves out
+  Signature signature_;  // the packet before, for fields that a line leaves out
 };
 
 }  // namespace infold::conformance

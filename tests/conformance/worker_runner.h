@@ -34,7 +34,7 @@ class WorkerRunner {
     std::uint32_t block_steps = 0;  // its transfers; 0 for any other call
     std::vector<std::int64_t>
         rows;                     // for rows of one element: indices of the input, or of the result
-    std::uint64_t row_count = 0;  // of the whole tensor; 0 if the tensor is given as a whole
+    std::uint64_t row_count = 0;  // rows of the whole tensor; 0 if the tensor is given as a whole
   };
 
   void join(Cursor& cursor);
@@ -60,7 +60,7 @@ class WorkerRunner {
   base::Instant now_;
   core::WorkerCounters before_;
   std::vector<std::unique_ptr<Call>> calls_;
-  std::deque<core::Event> events_;  // of whole calls
+  std::deque<core::Event> events_;  // the events of whole calls
   PacketText last_;                 // the defaults of a line
 };
 

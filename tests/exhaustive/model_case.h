@@ -61,8 +61,8 @@ struct Case {
   std::uint8_t sites = 1;         // aggregators that stripe the chunks
   bool only_adds = false;         // aggregators are pipelines that add (core::Adder)
   bool brief = false;             // roots of broadcasts get brief results
-  std::uint8_t drivers = 1;       // of each worker, among which it divides its sites
-  std::uint16_t slots = 1;        // of the bulk stream, per site
+  std::uint8_t drivers = 1;       // the drivers among which each worker divides its sites
+  std::uint16_t slots = 1;        // slots of the bulk stream at each site
   std::uint16_t small_slots = 0;  // 0: all tensors are bulk, and none is announced
   std::vector<Tensor> tensors;
   Budget budget = {};
@@ -71,7 +71,7 @@ struct Case {
   // packets that the earlier job can have sent are in the network from the start. Only the monotone
   // model has such a job.
   std::optional<std::uint32_t> epoch_before = {};
-  std::uint32_t digit_first = 1;                 // of the elements (oracle.h): 1 to 13
+  std::uint32_t digit_first = 1;                 // the elements' first digit (oracle.h): 1 to 13
   std::optional<std::uint16_t> may_cancel = {};  // this rank may cancel the job at any time
   bool safety_only = false;                      // without the check that everything completes
   bool check_digests = false;                    // see local_steps.h; quadratic in small numbers

@@ -93,7 +93,7 @@ class Search {
   bool is_monotone() const { return case_.model == Model::monotone; }
 
   const Case case_;
-  std::vector<PacketId> first_packets_;  // of an earlier job
+  std::vector<PacketId> first_packets_;  // the packets of an earlier job
   LocalSteps steps_;
   Progress progress_;
   FlatSet visited_;
@@ -108,7 +108,7 @@ class Search {
     std::uint32_t parent = 0;
     Action action;
   };
-  std::vector<Origin> origins_;  // of each state, in the order of visiting
+  std::vector<Origin> origins_;  // the origin of each state, in the order of visiting
   std::uint32_t expanding_ = 0;
 };
 

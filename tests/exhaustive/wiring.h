@@ -46,7 +46,7 @@ class Wiring {
   std::optional<NodeIndex> parent_of(NodeIndex aggregator) const {
     return aggregators_[aggregator - worker_count_].parent;
   }
-  // For names in traces.
+  // Traces name things with this.
   std::string name(NodeIndex node) const;
 
  private:

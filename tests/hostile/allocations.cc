@@ -9,7 +9,7 @@
 
 namespace {
 
-std::atomic<std::uint64_t> allocations{0};  // of all threads
+std::atomic<std::uint64_t> allocations{0};  // allocations by all threads
 
 }  // namespace
 

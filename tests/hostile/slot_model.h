@@ -19,15 +19,15 @@ struct ModelPacket {
   std::uint8_t worker = 0;
   std::uint16_t slot = 0;
   std::uint32_t round = 1;
-  std::vector<std::int32_t> elements;  // of an add
+  std::vector<std::int32_t> elements;  // the elements of an add
 };
 
 struct ModelAnswer {
   enum class What : std::uint8_t { nothing, stale, early, result_to_all, result_to_one, pending };
   What what = What::nothing;
-  std::vector<std::int32_t> sum;  // of a result
+  std::vector<std::int32_t> sum;  // the sum that a result carries
   std::uint32_t contributors = 0;
-  std::set<std::uint8_t> missing;  // of a pending
+  std::set<std::uint8_t> missing;  // the ranks that a pending names
 };
 
 class SlotModel {

@@ -122,7 +122,7 @@ TEST(ApiPage, Rows) {
     if (const auto done = call.wait(); !done) throw std::runtime_error(done.error().message);
   };
   // snippet
-  const std::vector<std::int64_t> touched = {3, 77};  // of 10,000 rows of 64 elements
+  const std::vector<std::int64_t> touched = {3, 77};  // The tensor has 10,000 rows of 64 elements.
   const std::vector<float> gradients(touched.size() * 64, 1.0F);
   infold::Rows sum;
   finish(comm.all_reduce({touched, gradients, 10'000, 64}, sum));

@@ -141,7 +141,7 @@ static void sum_rows(infold_communicator* communicator) {
   expect(infold_all_reduce_rows_dense(communicator, &input, whole, NULL, &handle) ==
              INFOLD_ERROR_INVALID_ARGUMENT,
          "so is another struct");
-  expect(infold_rows_create(NULL) == INFOLD_ERROR_INVALID_ARGUMENT, "so is no place for rows");
+  expect(infold_rows_create(NULL) == INFOLD_ERROR_INVALID_ARGUMENT, "so is a null pointer");
   infold_rows_destroy(rows);
   infold_rows_destroy(NULL);
 }

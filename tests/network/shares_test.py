@@ -150,12 +150,11 @@ def sum_up(job, workers, hosts, weights):
             "--switch",
             ",".join(switches),
             "--place",
-            "mixed" if weights[1] else "switches",
-            "--switch-weight",
-            str(weights[0]),
-            "--worker-weight",
-            str(max(1, weights[1])),
+            "switches",
         )
+    if switches and weights[1]:
+        both = ("--switch-weight", str(weights[0]), "--worker-weight", str(weights[1]))
+        place = (*place[:-1], "mixed", *both)
     ranks = [
         job.at(
             rank,

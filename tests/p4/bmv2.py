@@ -143,6 +143,9 @@ class Bmv2:
             self.multicast.bm_mc_node_associate(0, handle, node)
         self.groups[group] = handle, nodes
 
+    def register(self, name, index):
+        return self.standard.bm_register_read(0, name, index)
+
     def count_of(self, verdict):
         return self.standard.bm_counter_read(0, "Sum.verdicts", verdict).packets
 

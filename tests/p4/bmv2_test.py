@@ -84,6 +84,9 @@ class Replay:
         self.job = Job(self.switch, place, numbers, lambda worker: WORKER_SIDE)
         self.jobs += 1
 
+    def register(self, name, index):
+        return self.switch.register(name, index)
+
     def counters(self, verdict):
         """Counts what a packet may count as, which is any reason if there are several to drop
         it."""
@@ -119,7 +122,7 @@ class Replay:
         self.packets += 1
         found = sorted(
             (WORKER_SIDE, ip, port, swapped(answer))
-            for ip, port, answer in map(frames.read_frame, answers)
+            for ip, port, answer in map(frames.read_answer, answers)
         )
         if (
             found != expected
@@ -157,6 +160,19 @@ def send_frames_that_are_too_short(replay):
     cases.complete(replay, *range(24))
 
 
+def send_wrong_checksums(replay):
+    """A packet whose UDP checksum (R-001) or IPv4 header is wrong is not summed. It goes to the
+    host, which drops it."""
+    cases.start_with_a_skip(replay, 24)
+    whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
+    for place in frames.PLACES_OF_CHECKSUMS:
+        altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+        outcome = replay.outcome(altered, TO_HOST, 0)
+        if outcome != ([], [altered], {TO_HOST: 1}):
+            raise AssertionError(f"altered at {place}: {outcome}")
+    cases.complete(replay, *range(24))
+
+
 def send_other_traffic(replay):
     """An empty datagram of another service passes unchanged."""
     udp = struct.pack(">HHHH", 1, 2, 8, 0)
@@ -189,7 +205,12 @@ def replayed(lines, ports, *definitions):
         try:
             replay = Replay(switch, *ports)
             replay.run(lines)
-            for check in (send_frames_that_are_too_short, send_other_traffic, *cases.ALL):
+            for check in (
+                send_frames_that_are_too_short,
+                send_wrong_checksums,
+                send_other_traffic,
+                *cases.ALL,
+            ):
                 replay.jobs = 0
                 check(replay)
         finally:

@@ -4,7 +4,18 @@ compares them.
 """
 
 import frames
-from frames import ADD, COMPLETED, CONTRIBUTED, QUERY, REPLAYED, RESULT, SKIP, swapped
+from frames import (
+    ADD,
+    COMPLETED,
+    CONTRIBUTED,
+    QUERY,
+    REPLAYED,
+    RESULT,
+    SKIP,
+    TO_HOST,
+    number,
+    swapped,
+)
 
 MAX = 3  # the number of the reduction
 
@@ -47,4 +58,40 @@ def a_maximum_of_no_elements(replay):
     a_result_without_data(replay, elements=0, reduction=MAX)
 
 
-ALL = a_result_whose_checksum_is_zero, a_result_without_data, a_maximum_of_no_elements
+def a_part_of_a_maximum_cannot_be_skipped(replay):
+    """The result would begin with zeros, so the host hears of such a packet."""
+    replay.start_job([7, 1, 256, 64, 0, 1])
+    part = frames.without_data(SKIP, 5, reduction=MAX)
+    replay.deliver("worker", part, TO_HOST, [])
+
+
+def the_first_worker_of_a_chunk_is_noted(replay):
+    """The controller reads it when calls differ."""
+    for first in (1, 0):
+        replay.start_job([7, 1, 256, 64, 0, 1])
+        part = frames.without_data(SKIP, 3, worker=first)
+        replay.deliver("worker", part, CONTRIBUTED, [])
+        slot, round_ = number(part[6:8]), number(part[12:16])
+        copy = (replay.job.place * frames.SLOTS + slot) * 2 + round_ % 2
+        noted = replay.register("first_workers", copy)
+        if noted != first:
+            raise AssertionError(f"the first worker is {noted}, not {first}")
+
+
+def a_contribution_that_is_repeated_after_the_result(replay):
+    """It gets the result, without its own elements behind that."""
+    elements = range(7, 7 + 33)
+    start_with_a_skip(replay, len(elements))
+    complete(replay, *elements)
+    part, result = (swapped(frames.packet(kind, *elements)) for kind in (ADD, RESULT))
+    replay.deliver("worker", part, REPLAYED, [("0", result)])
+
+
+ALL = (
+    a_result_whose_checksum_is_zero,
+    a_result_without_data,
+    a_maximum_of_no_elements,
+    a_part_of_a_maximum_cannot_be_skipped,
+    the_first_worker_of_a_chunk_is_noted,
+    a_contribution_that_is_repeated_after_the_result,
+)

@@ -11,13 +11,19 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 ELEMENTS = 64
+SLOTS = 256  # that each job has
 HOST_MAC, HOST_IP, HOST_PORT = bytes.fromhex("02aabbccddee"), bytes((10, 0, 0, 254)), 7700
 ELSEWHERE = bytes((10, 0, 1, 1))
-ADD, SKIP, QUERY, ABORT, RESULT = 1, 2, 5, 6, 8
+ADD, SKIP, QUERY, ABORT, RESULT, PENDING = 1, 2, 5, 6, 8, 10
 FIRST_KIND_DOWN = RESULT
 HEADER_BYTES = 32
 UDP_AND_HEADER_BYTES = 40
+# DSCP AF11 and ECN's ECT(0), which answers keep, and how many hops packets and answers have.
+SERVICE, HOPS, HOPS_OF_ANSWERS = 0x2A, 7, 64
+SERVICE_AT, HOPS_AT, IP_CHECKSUM_AT = 15, 22, 24
 UDP_CHECKSUM = slice(40, 42)
+# Bytes of a frame that only its checksums cover: service, number, hops, both checksums, an element.
+PLACES_OF_CHECKSUMS = 15, 19, 22, 25, 41, 77
 DATAGRAM_AT, ELEMENTS_AT = 42, 74
 # The numbers of verdicts in core::Verdict and planes/p4/pipeline/types.p4.
 CONTRIBUTED, COMPLETED, REPLAYED, JOB_ENDED, ANSWERED_ENDED, MALFORMED, FOREIGN_JOB = (
@@ -89,7 +95,8 @@ def udp_sum(addresses, udp):
 def make_frame(datagram, worker, source):
     udp = struct.pack(">HHHH", port_of(worker), HOST_PORT, 8 + len(datagram), 0) + datagram
     udp = udp[:6] + wide(udp_sum(source + HOST_IP, udp) or 0xFFFF, 2) + udp[8:]
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0x4000, 64, 17, 0) + source + HOST_IP
+    head = struct.pack(">BBHHHBBH", 0x45, SERVICE, 20 + len(udp), 0, 0x4000, HOPS, 17, 0)
+    ip = head + source + HOST_IP
     ip = ip[:10] + wide(checksum_of(ip), 2) + ip[12:]
     return HOST_MAC + mac_of(worker) + b"\x08\x00" + ip + udp
 
@@ -101,6 +108,18 @@ def read_frame(frame):
     if checksum_of(ip) or udp_sum(ip[12:20], udp) or udp[6:8] == bytes(2):
         raise AssertionError(f"wrong checksum: {frame.hex()}")
     return ip[16:20], struct.unpack(">H", udp[2:4])[0], udp[8:]
+
+
+def read_answer(frame):
+    """Does the same as read_frame(), for an answer of the pipeline. Only a PENDING may have bytes
+    behind its datagram: the elements of the contribution that it answers."""
+    ip, port, datagram = read_frame(frame)
+    if frame[SERVICE_AT] != SERVICE or frame[HOPS_AT] != HOPS_OF_ANSWERS:
+        raise AssertionError(f"service {frame[SERVICE_AT]}, {frame[HOPS_AT]} hops: {frame.hex()}")
+    behind = len(frame) - DATAGRAM_AT - len(datagram)
+    if behind and kind_of(datagram) != PENDING:
+        raise AssertionError(f"{behind} bytes behind the datagram: {frame.hex()}")
+    return ip, port, datagram
 
 
 def packet(kind, *elements):

@@ -116,7 +116,7 @@ void print_vectors(PrintedPlane& plane) {
         if (word == "job" && !runner.configure(step).empty()) break;
         if (word != "job") runner.run(step);
       } catch (const VectorError&) {
-        break;  // of another format, or no packet
+        break;  // The bytes have another format, or are not a packet.
       }
     }
   }

@@ -31,7 +31,8 @@ SCENARIOS = 8
 SEED = 1
 HASTES = 0.02, 0.1, 0.3, 0.7  # chances that a packet which waits goes on before the next comes
 FLOOD_GROUP = 1
-HOST_SIDE, ELSEWHERE_SIDE, FIRST_WORKER_SIDE = 2, 3, 100  # ports
+HOST_SIDE, ELSEWHERE_SIDE, FIRST_WORKER_SIDE = 2, 3, 8  # ports of the first pipe
+OTHER_PIPES = 0x080, 0x0C3, 0x100, 0x1C0  # ports of the other three
 SIDES = (HOST_SIDE, ELSEWHERE_SIDE, *range(FIRST_WORKER_SIDE, FIRST_WORKER_SIDE + 32))
 ONE_MORE_PASS = {frames.PASSES_AGAIN, frames.ADMITTED}
 
@@ -87,6 +88,9 @@ class Replay:
         for name in ("slots_before", "slots_after", "slots_open"):
             self.device.registers[name].reset(1, 0)
         self.device.registers["spoiled"].reset(0)
+
+    def register(self, name, index):
+        return self.device.registers[name].read(index)
 
     def drain(self):
         while self.device.queue:
@@ -149,7 +153,7 @@ def difference(outcome, frame, verdict, for_host, expected, told):
     """Returns what is wrong with a packet's outcome, or an empty text if nothing is."""
     at_host = [out for port, out in outcome.sent if port == HOST_SIDE]
     found = sorted(
-        (port, *(frames.read_frame(out))) for port, out in outcome.sent if port != HOST_SIDE
+        (port, *(frames.read_answer(out))) for port, out in outcome.sent if port != HOST_SIDE
     )
     found = [(port, ip, udp_port, swapped(answer)) for port, ip, udp_port, answer in found]
     *passes, counted = outcome.counted or [None]
@@ -214,7 +218,13 @@ def check_wrong_checksums(replay):
     (R-001)."""
     start_with_a_skip(replay, 24)
     whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
-    for place in (30, *range(UDP_CHECKSUM.start, ELEMENTS_AT), ELEMENTS_AT, len(whole) - 1):
+    for place in (
+        *frames.PLACES_OF_CHECKSUMS,
+        30,
+        *range(UDP_CHECKSUM.start, ELEMENTS_AT),
+        ELEMENTS_AT,
+        len(whole) - 1,
+    ):
         altered = whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
         outcome = replay.device.start(altered, FIRST_WORKER_SIDE)
         assert all(counted in (frames.TO_HOST, NONE) for counted in outcome.counted), outcome
@@ -225,12 +235,30 @@ def check_wrong_checksums(replay):
     complete(replay, *range(24))
 
 
+def check_other_pipes(replay):
+    """They have other registers than the first, so packets from their ports pass like other
+    traffic."""
+    for port in OTHER_PIPES:
+        start_with_a_skip(replay, 24)
+        whole = frames.make_frame(frames.packet(ADD, *range(24)), 0, frames.ip_of(0))
+        outcome = replay.device.start(whole, port)
+        assert outcome.sent == [(HOST_SIDE, whole)] and outcome.counted == [NONE], outcome
+        wanted = [("Deparse.stations", [number(frames.mac_of(0)), port])]
+        assert outcome.notes == wanted, outcome
+        complete(replay, *range(24))
+
+
 def replayed(lines, program, order=None):
     """Replays the packets. Raises AssertionError where the program does not answer as it should."""
     replay = Replay(Device(program, random.Random(SEED)), order)
     replay.run(lines)
     check_other_traffic(replay)
-    for check in (check_frames_that_are_too_short, check_wrong_checksums, *cases.ALL):
+    for check in (
+        check_frames_that_are_too_short,
+        check_wrong_checksums,
+        check_other_pipes,
+        *cases.ALL,
+    ):
         replay.jobs = 0
         check(replay)
         replay.drain()

@@ -19,7 +19,7 @@ namespace {
 using conformance::Outgoing;
 
 constexpr std::size_t kFollowedMax = 8;
-constexpr std::uint32_t kSlotsMax = 512;  // of the shared plane's program
+constexpr std::uint32_t kSlotsMax = 512;  // the slots of the shared plane's program
 
 std::uint16_t job_number(std::uint16_t number, std::size_t index) {
   return static_cast<std::uint16_t>(number + (index << 8));
@@ -81,6 +81,23 @@ std::vector<std::byte> renumbered(std::span<const std::byte> bytes, std::size_t 
   return datagram;
 }
 
+// Returns the verdict on a packet that passes steps 2 to 10 of R-007 or not, and is not summed.
+std::string verdict_without_sum(const core::Packet& packet, const core::AggregatorOptions& job) {
+  const core::Header& header = packet.header;
+  core::Verdict verdict = core::Verdict::dropped_malformed;
+  const core::Kind largest = job.parent_worker ? core::Kind::partial : core::Kind::result;
+  const std::size_t bytes =
+      core::datagram_bytes(largest, header.signature.layout(), header.signature.elements, true);
+  if (const auto turned_away = core::turn_away(header, {}, job)) {
+    verdict = *turned_away;
+  } else if (header.slot >= job.slot_count) {
+    verdict = core::Verdict::dropped_bad_slot;
+  } else if (header.signature.elements > job.elements_max || bytes > job.datagram_bytes_max) {
+    verdict = core::Verdict::dropped_limits;
+  }
+  return core::verdict_name(verdict);
+}
+
 // Whether the packet program drops what the aggregator sums: partial sums of native, and
 // contributions in native whose type or job no rank sends.
 bool is_unsummed(std::span<const std::byte> datagram, bool has_trees, core::FloatTypes types) {
@@ -98,19 +115,22 @@ void SideBySide::add(const core::AggregatorOptions& options) {
   core::AggregatorOptions alike = options;
   alike.pending = core::PendingForm::ranges;  // as the packet program names ranks
   aggregators_.emplace(options.job, alike);
+  jobs_[options.job] = options;
   // One of the workers may get a brief result.
   apart_[options.job] = options.brief_results ? options.workers.size() : 0;
   plane_.add(options);
 }
 
-void SideBySide::deliver(std::span<const std::byte> datagram) {
+void SideBySide::deliver(std::span<const std::byte> datagram, bool is_summed) {
   core::Packet packet;
   std::string verdict = "dropped_malformed";
   std::vector<Outgoing> expected;
   if (core::parse(datagram, packet) == core::Malformed::none) {
     const auto found = aggregators_.find(packet.header.job);
     verdict = "dropped_foreign_job";
-    if (found != aggregators_.end()) {
+    if (found != aggregators_.end() && !is_summed) {
+      verdict = verdict_without_sum(packet, jobs_.at(packet.header.job));
+    } else if (found != aggregators_.end()) {
       verdict = core::verdict_name(found->second.handle_datagram(datagram));
       expected = sent_by(found->second, apart_.at(packet.header.job));
     }
@@ -178,10 +198,16 @@ void Replay::on_arrival(base::Instant, const sim::Path& path, std::span<const st
   const std::vector<std::byte> datagram = renumbered(bytes, *index);
   both_.deliver(datagram);
   if (!hostile_ || random_.below(16) != 0 || !difference().empty()) return;
-  const std::vector<std::byte> hostile = sim::altered(datagram, random_);
-  if (is_unsummed(hostile, has_trees_, types_)) return;
+  std::vector<std::byte> hostile = datagram;
+  if (random_.chance(0.2)) hostile = sim::exact_part(hostile, random_);
+  const bool has_tag = random_.chance(0.2);
+  if (has_tag) hostile = sim::tagged(hostile, random_);
+  // Tags of honest packets must be counted as such.
+  if (!has_tag || random_.chance(0.5)) hostile = sim::altered(hostile, random_);
+  // The program does not look into longer datagrams.
+  if (hostile.size() > INFOLD_XDP_DATAGRAM_BYTES_MAX) return;
   ++counters_.hostile;
-  both_.deliver(hostile);
+  both_.deliver(hostile, !is_unsummed(hostile, has_trees_, types_));
 }
 
 void Replay::on_drop(base::Instant, const sim::Path& path, std::span<const std::byte> bytes,

@@ -35,7 +35,9 @@ class SideBySide {
   }
 
   void add(const core::AggregatorOptions& options);
-  void deliver(std::span<const std::byte> datagram);
+  // Without `is_summed`, the aggregator would sum the datagram, and the packet program only counts
+  // it.
+  void deliver(std::span<const std::byte> datagram, bool is_summed = true);
   // Delivers the datagram in a frame whose checksum is wrong.
   void deliver_damaged(std::span<const std::byte> datagram);
   // The packets that the packet program sent for the last packet.
@@ -47,6 +49,7 @@ class SideBySide {
   conformance::XdpPlane& plane_;
   ReplayCounters& counters_;
   std::map<std::uint16_t, core::Aggregator> aggregators_;  // by job number
+  std::map<std::uint16_t, core::AggregatorOptions> jobs_;
   std::map<std::uint16_t, std::size_t> apart_;  // workers that the packets of a job are listed for
   std::vector<conformance::Outgoing> sent_;
   std::string difference_;

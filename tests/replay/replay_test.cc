@@ -49,7 +49,8 @@ TEST(Replay, ThePacketProgramDoesWhatTheAggregatorDoes) {
   for (const char* verdict :
        {"contributed", "completed", "replayed", "answered_pending", "forwarded_again", "delivered",
         "job_ended", "answered_ended", "dropped_malformed", "dropped_foreign_job",
-        "dropped_stale_epoch", "dropped_stale_round", "dropped_early_round", "dropped_repeat"}) {
+        "dropped_stale_epoch", "dropped_tag", "dropped_bad_slot", "dropped_limits",
+        "dropped_stale_round", "dropped_early_round", "dropped_repeat"}) {
     EXPECT_GT(counters.verdicts[verdict], 0U) << verdict;
   }
   EXPECT_GT(counters.damaged, 0U);

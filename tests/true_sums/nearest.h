@@ -31,7 +31,7 @@ struct Format {
   static constexpr std::uint64_t kSign = std::uint64_t{1} << (kFractionBits + kExponentBits);
   static constexpr std::uint64_t kInfinity = kFieldMax << kFractionBits;
   static constexpr std::uint64_t kNan = kInfinity | std::uint64_t{1} << (kFractionBits - 1);
-  static constexpr unsigned kWords = kWordCount;  // of 64 bits, for twice a sum of 2048 numbers
+  static constexpr unsigned kWords = kWordCount;  // 64-bit words, for twice a sum of 2048 numbers
 
   static constexpr Parts parts(std::uint64_t bits) {
     const std::uint64_t field = (bits & ~kSign) >> kFractionBits;

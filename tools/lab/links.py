@@ -10,7 +10,7 @@ import subprocess
 import quantity
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ETHERNET_BYTES = 14  # of a header; a shaper counts these, but not preamble, checksum and gap
+ETHERNET_BYTES = 14  # A shaper counts these bytes of a header, but not preamble, checksum and gap.
 
 # A late timer costs a link time unless it may send the packets later. Therefore a pause earns
 # credit for up to a millisecond at full rate. The link spends credit at 1.05 times the rate, never

@@ -21,11 +21,11 @@ def size(text):
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])(b|i|ib)?|b?", unit)
     if not found:
-        raise ValueError(f"'{text}' is no size, such as 25MB or 4KiB")
+        raise ValueError(f"'{text}' is not a size such as 25MB or 4KiB")
     power = _PREFIXES.index(found[1]) + 1 if found[1] else 0
     value = number * (1000 if found[2] == "b" else 1024) ** power
     if value > 2**53 or value != int(value):
-        raise ValueError(f"'{text}' is no whole number of bytes up to 2^53")
+        raise ValueError(f"'{text}' is not a whole number of bytes up to 2^53")
     return int(value)
 
 
@@ -34,7 +34,7 @@ def rate(text):
     number, unit = _split(text)
     found = re.fullmatch(r"([kmgt])?(bit|bit/s|bps)?", unit)
     if not found or text.endswith("Bps"):
-        raise ValueError(f"'{text}' is no rate in bits per second, such as 10G or 100mbit")
+        raise ValueError(f"'{text}' is not a rate in bits per second such as 10G or 100mbit")
     return number * 1000 ** (_PREFIXES.index(found[1]) + 1 if found[1] else 0)
 
 

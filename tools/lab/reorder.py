@@ -19,7 +19,7 @@ OVERHEAD_BYTES = 65535  # the most that HTB can add to each packet, so that leng
 # Larger frames do not fit veth's native mode. In generic mode, the kernel does not run a packet
 # program on a packet that another program has redirected.
 NATIVE_MTU_MAX = 3498
-INDEX = 1000  # of the first interface, to which programs refer by number
+INDEX = 1000  # the first interface's number, by which programs refer to it
 WAYS = {"up": "egress", "down": "ingress"}
 RETURN_FLAGS = {"up": 0, "down": 1}  # 1 is BPF_F_INGRESS
 

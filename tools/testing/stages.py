@@ -13,7 +13,7 @@ BUILD_LIMIT_S = 9000
 SKIPPED = 77  # the exit code of a command that this machine cannot run
 CORES = len(os.sched_getaffinity(0))
 CASES_AT_ONCE = CORES + 1  # some of them wait for packets or for time
-FILES_AT_ONCE_MAX = 4  # of the Python tests; a case has up to eight ranks
+FILES_AT_ONCE_MAX = 4  # files of Python tests at once; a case has up to eight ranks
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds comments that have to be read twice: those that begin with a fragment, and two turns of
-phrase that are not idiomatic English."""
+"""Finds sentences that have to be read twice: comments that begin with a fragment, and, also in
+messages and pages, two turns of phrase that are not idiomatic English."""
 
 import re
 
@@ -8,7 +8,9 @@ from tidy_checks.repo import Finding, check
 
 _MARKS = {".h": "//", ".cc": "//", ".c": "//", ".p4": "//", ".lua": "--"}
 _HASH = (".py", ".sh", ".cmake", "CMakeLists.txt")
-_FRAGMENT = re.compile(r"(Of|Those|That of|As if|As in|Likewise|Nor|Neither of|Else)\b")
+_FRAGMENT = re.compile(
+    r"(of|those|that of|as if|as in|likewise|nor|neither of|else)\b", re.IGNORECASE
+)
 # "There is no copy" is fine, and so is "no longer".
 _IS_NO = re.compile(
     r"(?<![Tt]here )\b(?:is|are|was|were) no "
@@ -42,20 +44,40 @@ def _blocks(text, mark):
         yield first, " ".join(lines)
 
 
-# Nobody has read the comments of joining with this check in mind.
-_EXEMPT = "src/join/"
+# Nobody has read the comments of joining with this check in mind. The test of tidy quotes faults.
+_EXEMPT = ("src/join/", "tools/tidy_test.py")
+_STRING = re.compile(r'"[^"\n]*"')
+_QUOTES = (".h", ".cc", ".c", ".py", ".sh")
 
 
-@check("comments", "a comment begins with a sentence, and says 'is not a', and 'also' for 'too'")
+def _messages(path, text):
+    """The texts that people read as the program runs, and pages: (number of the line, text)."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if path.endswith(".md"):
+            yield number, line
+        elif path.endswith(_QUOTES):
+            yield from ((number, string) for string in _STRING.findall(line))
+
+
+def _turns(path, number, text):
+    if found := _IS_NO.search(text):
+        yield Finding(path, number, f"'{found.group()}': say 'is not' or 'does not have'")
+    if found := _TOO.search(text):
+        yield Finding(path, number, f"'{found.group()}': say 'also' or 'as well'")
+
+
+@check("comments", "a comment begins with a sentence; it, a message or a page says 'is not a'")
 def comments(repo):
     for path in repo.paths:
-        if path.startswith(_EXEMPT) or not (mark := _mark(path)):
+        if path.startswith(_EXEMPT):
             continue
-        for number, text in _blocks(repo.text(path), mark):
-            if found := _FRAGMENT.match(text):
+        text = repo.text(path)
+        for number, message in _messages(path, text):
+            yield from _turns(path, number, message)
+        if not (mark := _mark(path)):
+            continue
+        for number, comment in _blocks(text, mark):
+            if found := _FRAGMENT.match(comment):
                 words = f"'{found.group()} ...' begins a fragment: name the thing, and use a verb"
                 yield Finding(path, number, words)
-            if found := _IS_NO.search(text):
-                yield Finding(path, number, f"'{found.group()}': say 'is not' or 'does not have'")
-            if found := _TOO.search(text):
-                yield Finding(path, number, f"'{found.group()}': say 'also' or 'as well'")
+            yield from _turns(path, number, comment)

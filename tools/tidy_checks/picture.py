@@ -24,7 +24,7 @@ NOTES = {
 }
 LEGEND_WIDTHS = (300, 200, 160)
 BAR, GAP = 20, 18
-LOW, HIGH = 0.25, 8  # of the axis, whose steps are factors of two
+LOW, HIGH = 0.25, 8  # the axis's ends; its steps are factors of two
 STYLE = """<style>
   .page { fill: #ffffff; } text { fill: #1d2433; } .dim { fill: #5b6b8c; }
   .bar0 { fill: #c2571a; } .bar1 { fill: #3b6fb5; } .bar2 { fill: #1a7f5a; }
@@ -77,7 +77,7 @@ def draw(formats, cases):
         f'<rect class="page" width="{WIDTH}" height="{height}"/>',
         f'<text x="24" y="30" font-size="17" font-weight="600">{escape(title)}</text>',
         '<text x="24" y="52" class="dim">right of 1x infold is faster than Gloo&apos;s ring, '
-        "left of 1x slower; a scale of doublings</text>",
+        "left of 1x slower; each line doubles the one before</text>",
         '<text x="24" y="72" class="dim">ranks, links and switch are namespaces of one machine '
         "with two cores</text>",
     ]

@@ -97,7 +97,7 @@ def flags_of_kinds(page, kinds):
         if kind in allowed:
             allowed[kind] |= set(flags.split(", "))
         elif (kind, flags) != ("every other kind", "none"):
-            raise Drift(f"spec/protocol.md gives flags to {kind}, which is no kind")
+            raise Drift(f"spec/protocol.md gives flags to {kind}, which is not a kind")
     return allowed
 
 

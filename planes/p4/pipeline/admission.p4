@@ -19,7 +19,8 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
 
   // In a maximum, a rank may skip its part only if the part has no elements, because the result
   // would otherwise begin with zeros. A slot's place has only the low bits of its number, so no
-  // other bits may be set. A datagram without a checksum is not summed (R-001).
+  // other bits may be set. A datagram without a checksum is not summed (R-001), and neither is one
+  // whose IPv4 header has a wrong checksum.
   action sum() { metadata.is_summed = 1; }
   table layouts {
     key = {
@@ -29,18 +30,20 @@ control Admission(inout headers_t headers, inout metadata_t metadata) {
       headers.infold.layout : ternary;
       headers.infold.slot : ternary;
       headers.udp.checksum : ternary;
+      metadata.ipv4_is_wrong : ternary;
     }
     actions = { sum; NoAction; }
     const default_action = NoAction();
     size = 16;
     const entries = {
-      (_, _, _, _, _, 0) : NoAction();
-      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
-      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
-      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
-      (VERSION, 0, KIND_SKIP, 0x0203 &&& 0xFFFF8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
-      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _) : sum();
-      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+      (_, _, _, _, _, 0, _) : NoAction();
+      (_, _, _, _, _, _, true) : NoAction();
+      (VERSION, 0, KIND_ADD, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _, _) : sum();
+      (VERSION, 0, KIND_ADD, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _, _) : sum();
+      (VERSION, 0, KIND_SKIP, 0x0203 &&& 0xFFFF8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0200 &&& 0x8FCE, 0 &&& SLOTS_BEYOND, _, _) : sum();
+      (VERSION, 0, KIND_QUERY, 0x0203 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();
       MORE_LAYOUTS
     }
   }

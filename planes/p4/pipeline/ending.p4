@@ -9,6 +9,8 @@
 
 control Ending(inout headers_t headers, inout metadata_t metadata, TARGET_PARAMETERS) {
   // Sends the packet back to where it came from. The egress writes the addresses of answers to all.
+  // An answer keeps the DSCP and the ECN bits of its packet, so networks treat both alike, and a mark
+  // of congestion on the way here reaches those who get the answer.
   action turn() {
     mac_t mac = headers.ethernet.to;
     headers.ethernet.to = headers.ethernet.from;
@@ -20,7 +22,6 @@ control Ending(inout headers_t headers, inout metadata_t metadata, TARGET_PARAME
     headers.udp.to = headers.udp.from;
     headers.udp.from = udp_port;
     headers.ipv4.hops = 64;
-    headers.ipv4.service = 0;
     headers.ipv4.id = 0;
     headers.ipv4.flags = 2;
     metadata.is_answer = 1;

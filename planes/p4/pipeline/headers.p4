@@ -58,6 +58,7 @@ struct metadata_t {
   bit<1> is_ours;
   bit<1> is_summed;
   bit<1> has_right_length;
+  bool ipv4_is_wrong;  // its header's checksum
   bit<1> has_ended;
   bit<1> changed;
   bit<1> begins;

@@ -10,8 +10,10 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   // header is subtracted where it is read. On Tofino, the subtraction can only begin in a state
   // that moves past the whole header.
   PARSED_SUM(udp_sum)
+  PARSED_SUM(ipv4_sum)
   START
-  // An earlier pass has checked these headers.
+  // An earlier pass has checked these headers. A contribution that is repeated already has elements,
+  // which become those of the result. If no contribution had data, the result is a header alone.
   state again {
     packet.extract(headers.again);
     transition select(headers.again.step, headers.again.count) {
@@ -25,14 +27,17 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
     packet.extract(headers.ipv4);
     packet.extract(headers.udp);
     packet.extract(headers.infold);
-    transition make_elements;
+    transition select(headers.infold.kind) {
+      KIND_ADD: read_elements;
+      default: make_elements;
+    }
   }
   state again_without_elements {
     packet.extract(headers.ethernet);
     packet.extract(headers.ipv4);
     packet.extract(headers.udp);
     packet.extract(headers.infold);
-    transition accept;
+    transition skip_elements;
   }
   state again_with_elements {
     packet.extract(headers.ethernet);
@@ -51,6 +56,7 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   // infold's packets are not fragments and do not have IP options.
   state ipv4 {
     packet.extract(headers.ipv4);
+    COMPARE_SUM(ipv4_sum, headers.ipv4, metadata.ipv4_is_wrong)
     TAKE_AWAY(udp_sum, ADDRESSES_AND_PROTOCOL)
     transition select(headers.ipv4.version, headers.ipv4.words, headers.ipv4.flags,
                       headers.ipv4.fragment, headers.ipv4.protocol) {
@@ -89,4 +95,5 @@ parser Parse(packet_in packet, out headers_t headers, PARSE_PARAMETERS) {
   }
   READ_LANES(read_elements)
   MAKE_LANES(make_elements)
+  SKIP_LANES(skip_elements)
 }

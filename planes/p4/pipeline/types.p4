@@ -9,7 +9,7 @@
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_t;
 typedef bit<16> udp_port_t;
-typedef bit<9> port_t;  // of the device
+typedef bit<9> port_t;  // a port of the device
 typedef bit<8> worker_t;
 typedef bit<32> workers_t;  // a set with one bit for each worker
 typedef bit<32> round_t;

@@ -46,8 +46,8 @@ class PacketRegisters final : public Registers {
   base::Mutex running_;  // its holder uses the window of tickets
   base::Mutex mutex_;
   base::ConditionVariable changed_;
-  std::uint32_t first_ticket_ GUARDED_BY(mutex_) = 1;               // of this window
-  std::size_t tickets_ GUARDED_BY(mutex_) = 0;                      // likewise
+  std::uint32_t first_ticket_ GUARDED_BY(mutex_) = 1;               // this window's first ticket
+  std::size_t tickets_ GUARDED_BY(mutex_) = 0;                      // the tickets of this window
   std::map<std::uint32_t, RegisterView> heard_ GUARDED_BY(mutex_);  // by ticket, likewise
 };
 

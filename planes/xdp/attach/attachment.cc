@@ -171,8 +171,8 @@ base::Attempt<void> Attachment::attach_ingress(const AttachOptions& options) {
   return attach_filter(options.ingress_program);
 }
 
-// For kernels before 6.6. The filter's queueing discipline stays, because other filters may use it
-// by now. Without a filter it does nothing.
+// Kernels before 6.6 need this. The filter's queueing discipline stays, because other filters may
+// use it by now. Without a filter it does nothing.
 base::Attempt<void> Attachment::attach_filter(int program) {
   Filter filter(interface_);
   const int made = bpf_tc_hook_create(&filter.hook);

@@ -146,10 +146,14 @@ INLINE int grow_before(struct xdp_md* ctx, const struct work* w, uint32_t more) 
   return bpf_xdp_store_bytes(ctx, 0, headers, at) == 0;
 }
 
+/* A stored answer to all workers does not grow before its headers. The kernel would keep the old
+ * place of the UDP header, and would not let the ingress cut the packet in front of it, as a brief
+ * result of 41 to 64 bytes requires (R-067). The ingress fills in such an answer instead. */
 INLINE int set_length(struct xdp_md* ctx, const struct work* w) {
   const int more = (int)(w->at + w->answer_bytes) - (int)(ctx->data_end - ctx->data);
   if (more == 0) return 1;
   if ((more < 0 || config.grows) && bpf_xdp_adjust_tail(ctx, more) == 0) return 1;
+  if (w->answer_from == kFromStored && w->answer_to == INFOLD_XDP_TO_ALL) return 0;
   return more > 0 && grow_before(ctx, w, (uint32_t)more);
 }
 

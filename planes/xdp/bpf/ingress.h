@@ -113,6 +113,12 @@ INLINE void count_copy(const struct sending* what) {
   if (w) count_sent(w, what->bytes);
 }
 
+/* Counts an answer that the kernel does not let out, for its job. */
+INLINE void count_unsendable(uint32_t job) {
+  struct infold_xdp_counters* const all = entry(&counters, job + 1);
+  if (all) ++all->count[INFOLD_XDP_DROPPED_UNSENDABLE];
+}
+
 INLINE uint32_t datagram_at(const struct __sk_buff* skb) {
   return skb->protocol == bpf_htons(0x0800) ? kDatagramAt4 : kDatagramAt6;
 }
@@ -155,13 +161,12 @@ INLINE void find_receiver_of_brief(struct sending* what, const struct infold_xdp
   what->brief = w->brief;
 }
 
-/* Cuts the packet after its header. Returns whether it worked. */
+/* Cuts the packet after its header. Returns whether it worked. If not, the packet is whole. */
 INLINE int leave_out_elements(struct sending* what) {
-  what->bytes = INFOLD_HEADER_BYTES;
   if (bpf_skb_change_tail(what->skb, what->at + INFOLD_HEADER_BYTES, 0)) return 0;
-  if (bpf_skb_pull_data(what->skb, what->at + INFOLD_HEADER_BYTES)) return 0;
+  what->bytes = INFOLD_HEADER_BYTES;
   what->sum = sum_datagram(what->skb, what->at, INFOLD_HEADER_BYTES);
-  return what->sum != 0;
+  return 1;
 }
 
 /* Sends one receiver's copy. */
@@ -169,7 +174,12 @@ static long send_to(uint32_t number, const void* context) {
   const struct sending* const what = context;
   if (number == what->brief) return 0;
   const uint32_t interface = address_member(what, number);
-  if (interface != 0 && bpf_clone_redirect(what->skb, interface, 0) == 0) count_copy(what);
+  if (interface == 0) return 0;
+  if (bpf_clone_redirect(what->skb, interface, 0) == 0) {
+    count_copy(what);
+  } else {
+    count_unsendable(what->job);
+  }
   return 0;
 }
 
@@ -199,9 +209,11 @@ INLINE int send_last(const struct sending* what, uint32_t number) {
   return (int)bpf_redirect(interface, 0);
 }
 
-/* Sends the header to its receiver, after all others have got their copies. */
+/* Sends the header to its receiver, after all others have got their copies. A whole result is right
+ * as well. */
 INLINE int send_brief(struct sending* what) {
-  return leave_out_elements(what) ? send_last(what, what->brief) : TC_ACT_SHOT;
+  leave_out_elements(what);
+  return send_last(what, what->brief);
 }
 
 /* Gives the packet the answer's length and bytes. Returns the sum of the datagram, or 0 if the
@@ -209,7 +221,10 @@ INLINE int send_brief(struct sending* what) {
 INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* note) {
   const uint32_t at = datagram_at(skb);
   const uint32_t bytes = note->answer_bytes;
-  if (bpf_skb_change_tail(skb, at + bytes, 0)) return 0;
+  if (bpf_skb_change_tail(skb, at + bytes, 0)) {
+    count_unsendable(note->job);
+    return 0;
+  }
   if (!note->in_packet && !fill(skb, note, at)) return 0;
   if (bpf_skb_pull_data(skb, at + bytes)) return 0;
   return sum_datagram(skb, at, bytes);

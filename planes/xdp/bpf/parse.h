@@ -10,6 +10,9 @@
 
 enum found { kNotOurs, kBroken, kOurs };
 
+/* the most parts of an exact sum, rows of the types, and pairs of part 0. */
+enum { kExactParts = 32, kRowsF64 = 66, kRowsOthers = 9, kExactPairs = 12 };
+
 INLINE int is_our_address(uint64_t high, uint64_t low) {
   UNROLL for (uint32_t i = 0; i < INFOLD_XDP_ADDRESSES_MAX; ++i) {
     if (i >= config.address_count) return 0;
@@ -113,10 +116,18 @@ INLINE int ends_job(uint32_t kind) {
   return kind == INFOLD_KIND_ABORT || kind == INFOLD_KIND_ABORTED;
 }
 
+/* The offset of the body, which follows the tag if there is one. Tagged packets are dropped, but
+ * malformed ones are counted as such (R-007). */
+INLINE uint32_t body_at(const struct work* w) {
+  const uint32_t tagged = w->flags & INFOLD_FLAG_TAGGED;
+  return INFOLD_HEADER_BYTES + tagged * (INFOLD_TAG_BYTES / INFOLD_FLAG_TAGGED);
+}
+
 /* Whether the bytes after `used` bytes of codes are 0, up to the end of their word. */
-INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end, uint32_t used) {
+INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end,
+                               const struct work* w, uint32_t used) {
   if ((used & 3) == 0) return 1;
-  uint32_t at = INFOLD_HEADER_BYTES + (used & ~3U);
+  uint32_t at = body_at(w) + (used & ~3U);
   OPAQUE(at);
   if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
   const uint8_t* const word = (const uint8_t*)h + at;
@@ -127,10 +138,10 @@ INLINE int last_code_word_fits(const struct infold_header* h, const uint8_t* end
 INLINE int padding_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
   const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
   const uint32_t used = blocks_of(w) << (w->wide + is_partial);
-  if (!last_code_word_fits(h, end, used)) return 0;
+  if (!last_code_word_fits(h, end, w, used)) return 0;
   const uint32_t beyond = (used + 3) & ~3U;
   if (!is_partial || (beyond & 4) == 0) return 1;
-  uint32_t at = INFOLD_HEADER_BYTES + beyond;
+  uint32_t at = body_at(w) + beyond;
   OPAQUE(at);
   if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
   const uint8_t* const word = (const uint8_t*)h + at;
@@ -154,14 +165,14 @@ static __attribute__((noinline)) uint32_t join_codes(const uint8_t* at, const ui
 INLINE int codes_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
   const int is_partial = w->kind == INFOLD_KIND_PARTIAL;
   const uint32_t used = blocks_of(w) << (1 + is_partial);
-  return (join_codes((const uint8_t*)(h + 1), end, used) & 0x00f000f0) == 0;
+  return (join_codes((const uint8_t*)h + body_at(w), end, used) & 0x00f000f0) == 0;
 }
 
 /* whether bits beyond the chunk's elements are 0. */
 INLINE int sets_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
   const uint32_t left = w->elements & 63;
   if (w->kind != INFOLD_KIND_PARTIAL || !(w->flags & INFOLD_FLAG_SPECIALS) || left == 0) return 1;
-  const uint32_t sets = INFOLD_HEADER_BYTES + partial_exponent_bytes(w) + 8 * w->elements;
+  const uint32_t sets = body_at(w) + partial_exponent_bytes(w) + 8 * w->elements;
   const uint32_t set_bytes = 8 * ((w->elements + 63) >> 6);
   uint32_t plus = sets + set_bytes - 8;
   uint32_t minus = plus + set_bytes;
@@ -175,11 +186,59 @@ INLINE int sets_fit(const struct infold_header* h, const uint8_t* end, const str
 }
 
 /* whether the body of an ABORT is valid. */
-INLINE int abort_fits(const struct infold_header* h, const uint8_t* end) {
-  const struct infold_abort* const said = (const struct infold_abort*)(h + 1);
+INLINE int abort_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const struct infold_abort* const said = (const void*)((const uint8_t*)h + body_at(w));
   if ((const uint8_t*)(said + 1) > end) return 0;
   const uint32_t reason = infold_from_be16(said->reason);
   return reason != 0 && reason < INFOLD_ABORT_REASON_COUNT && said->reserved.wire == 0;
+}
+
+/* the bytes of part 0 of an exact sum, with `lows` second doubles. */
+INLINE uint32_t exact_bytes(const struct work* w, uint32_t lows) {
+  const uint32_t indices = w->wide ? 0 : (2 * lows + 7) & ~7U;
+  return sizeof(struct infold_exact) + 8 * w->elements + indices + 8 * lows;
+}
+INLINE uint32_t exact_lows_max(const struct work* w) {
+  return w->wide || w->elements < kExactPairs ? w->elements : kExactPairs;
+}
+
+/* R-042: whether indices rise and zeros follow them. It is a separate function, so that the
+ * verifier follows its loop once. */
+static __attribute__((noinline)) int indices_fit(const uint8_t* at, const uint8_t* end,
+                                                 uint32_t lows, uint32_t elements) {
+  uint32_t least = 0;
+  for (uint32_t i = 0; i < kExactPairs; ++i) {
+    if (i >= ((lows + 3) & ~3U) || at + 2 > end) break;
+    const uint32_t index = *(const uint16_t*)at;
+    if (i >= lows ? index != 0 : index < least || index >= elements) return 0;
+    least = index + 1;
+    at += 2;
+  }
+  return 1;
+}
+
+/* R-042: whether the body is a part of an exact sum. The program takes none, but counts a sound one
+ * in the order of R-007. */
+INLINE int exact_fits(const struct infold_header* h, const uint8_t* end, const struct work* w) {
+  const uint32_t start = body_at(w);
+  const struct infold_exact* const head = (const void*)((const uint8_t*)h + start);
+  if ((const uint8_t*)(head + 1) > end) return 0;
+  const uint32_t body = w->bytes - start;
+  const uint32_t lows = infold_from_be16(head->lows);
+  const uint32_t rows = head->rows;
+  if (head->part >= head->parts || head->parts > kExactParts || head->reserved.wire) return 0;
+  const uint32_t rows_max = w->wide ? kRowsF64 : kRowsOthers;
+  if (head->part != 0) {
+    return lows == 0 && rows != 0 && head->first_row + rows <= rows_max &&
+           body == sizeof(*head) + 4 * rows * w->elements;
+  }
+  if (head->first_row | rows) return 0;
+  if (lows > exact_lows_max(w) || body != exact_bytes(w, lows)) return 0;
+  if (w->wide) return lows == 0 || lows == w->elements;
+  uint32_t at = start + sizeof(*head) + 8 * w->elements;
+  OPAQUE(at);
+  if (at > INFOLD_XDP_DATAGRAM_BYTES_MAX) return 0;
+  return indices_fit((const uint8_t*)h + at, end, lows, w->elements);
 }
 
 /* whether this kind of packet may have these flags, and whether unused fields are 0. */
@@ -187,6 +246,7 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
   if (w->flags) {
     if (w->flags & ~infold_flags_of(w->kind)) return 0;
     if (w->flags & INFOLD_FLAG_SPECIALS && !w->is_blocks) return 0;
+    if (w->flags & INFOLD_FLAG_PARTIAL && w->kind == INFOLD_KIND_RESULT) return 0; /* */
   }
   if (w->kind < INFOLD_KIND_QUERY || w->kind == INFOLD_KIND_RESULT ||
       w->kind == INFOLD_KIND_REALIGN) {
@@ -198,9 +258,12 @@ INLINE int reserved_fits(const struct infold_header* h, const struct work* w) {
 
 /* Makes the checks beyond lengths. */
 INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const struct work* w) {
-  if (!w->is_blocks) return ends_job(w->kind) ? abort_fits(h, end) : 1;
+  if (!w->is_blocks) {
+    if (w->kind == INFOLD_KIND_PARTIAL) return exact_fits(h, end, w);
+    return ends_job(w->kind) ? abort_fits(h, end, w) : 1;
+  }
   /* The most frequent kind comes first. */
-  if (w->kind == INFOLD_KIND_ADD && !w->wide) return last_code_word_fits(h, end, blocks_of(w));
+  if (w->kind == INFOLD_KIND_ADD && !w->wide) return last_code_word_fits(h, end, w, blocks_of(w));
   if (ends_job(w->kind) || w->kind == INFOLD_KIND_SKIP || w->kind == INFOLD_KIND_QUERY ||
       w->kind == INFOLD_KIND_PENDING) {
     return !ends_job(w->kind);
@@ -210,8 +273,7 @@ INLINE int contents_fit(const struct infold_header* h, const uint8_t* end, const
   return !w->wide || codes_fit(h, end, w);
 }
 
-/* R-014, and the tables of R-020. Ranks learn when they join that there are no partial sums of
- * native (R-042) here. */
+/* R-014, and the tables of R-020. */
 INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
   const uint32_t kind = w->kind;
   if (kind == 0 || kind == 7 || kind > INFOLD_KIND_ABORTED) return 0;
@@ -219,14 +281,12 @@ INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
   if (format >= INFOLD_FORMAT_COUNT || w->dtype >= INFOLD_DTYPE_COUNT) return 0;
   if (w->reduction >= INFOLD_REDUCTION_COUNT) return 0;
   if (h->operation >> 4 >= INFOLD_COLLECTIVE_COUNT) return 0;
-  if (w->is_blocks) {
+  if (w->is_blocks || w->is_native) {
     if (w->reduction > INFOLD_REDUCTION_AVERAGE || w->dtype > INFOLD_DTYPE_F64) return 0;
-  } else if (kind == INFOLD_KIND_PARTIAL || kind == INFOLD_KIND_OVERRANGE ||
-             kind == INFOLD_KIND_REALIGN) {
+  } else if (kind == INFOLD_KIND_PARTIAL) {
     return 0;
-  } else if (w->is_native) {
-    if (w->reduction > INFOLD_REDUCTION_AVERAGE || w->dtype > INFOLD_DTYPE_F64) return 0;
   }
+  if (!w->is_blocks && (kind == INFOLD_KIND_OVERRANGE || kind == INFOLD_KIND_REALIGN)) return 0;
   if (w->elements << w->element_shift > INFOLD_PAYLOAD_BYTES_MAX) return 0;
   if (w->flags & INFOLD_FLAG_SPARSE) return 0; /* ranks learn that when they join */
   const int adds =
@@ -237,13 +297,13 @@ INLINE int fields_fit(const struct infold_header* h, const struct work* w) {
 }
 
 INLINE int body_fits(const struct infold_header* h, const struct work* w) {
-  uint32_t start = INFOLD_HEADER_BYTES;
-  if (w->flags & INFOLD_FLAG_TAGGED) start += INFOLD_TAG_BYTES;
+  const uint32_t start = body_at(w);
   if (w->bytes < start) return 0;
   const uint32_t body = w->bytes - start;
   switch (w->kind) {
     case INFOLD_KIND_ADD: return body == payload_bytes(w);
-    case INFOLD_KIND_PARTIAL: return body == partial_bytes(w, w->flags & INFOLD_FLAG_SPECIALS);
+    case INFOLD_KIND_PARTIAL:
+      return w->is_native || body == partial_bytes(w, w->flags & INFOLD_FLAG_SPECIALS);
     case INFOLD_KIND_OVERRANGE:
     case INFOLD_KIND_REALIGN: return body == exponent_bytes(w);
     case INFOLD_KIND_ABORT:
@@ -286,14 +346,17 @@ INLINE int parse(const struct infold_header* h, const uint8_t* end, struct work*
 /* whether the job may have a chunk like this. */
 INLINE int fits_limits(const struct infold_xdp_job* job, const struct work* w) {
   if (w->elements > job->elements_max) return 0;
-  const int widens = job->has_parent && w->is_blocks;
-  const uint32_t body = widens ? partial_bytes(w, 1) : payload_bytes(w);
+  const int widens = job->has_parent && (w->is_blocks || w->is_native);
+  const uint32_t body = !widens        ? payload_bytes(w)
+                        : w->is_native ? exact_bytes(w, exact_lows_max(w))
+                                       : partial_bytes(w, 1);
   return INFOLD_HEADER_BYTES + body <= job->datagram_bytes_max;
 }
 
-/* Whether a native contribution has rows. Ranks do not send others, because they learn of it when
- * they join. */
+/* Whether a native contribution has rows. Ranks do not send others, and aggregators no exact sums,
+ * because they learn of it when they join. */
 INLINE int sums_native(const struct infold_xdp_job* job, const struct work* w) {
+  if (w->kind == INFOLD_KIND_PARTIAL) return 0;
   return w->kind != INFOLD_KIND_ADD || (job->sums_native && w->dtype <= INFOLD_DTYPE_BF16);
 }
 

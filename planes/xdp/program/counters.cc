@@ -44,6 +44,7 @@ constexpr std::pair<int, std::size_t> kReasons[] = {
     {INFOLD_XDP_DROPPED_EARLY_ROUND, count_index(Verdict::dropped_early_round)},
     {INFOLD_XDP_DROPPED_REPEAT, count_index(Verdict::dropped_repeat)},
     {INFOLD_XDP_DROPPED_LIMITS, count_index(Verdict::dropped_limits)},
+    {INFOLD_XDP_DROPPED_PART, count_index(Verdict::dropped_part)},
     {INFOLD_XDP_DROPPED_CHECKSUM, count_index(PlaneVerdict::dropped_checksum)},
     {INFOLD_XDP_DROPPED_BUSY, count_index(PlaneVerdict::dropped_busy)},
     {INFOLD_XDP_DROPPED_BROKEN, count_index(PlaneVerdict::dropped_broken)},

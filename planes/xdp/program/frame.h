@@ -16,7 +16,7 @@ namespace infold::xdp {
 
 struct FrameAddresses {
   io::SocketAddress source;
-  io::SocketAddress target;  // of the same address family
+  io::SocketAddress target;  // has the source's address family
 };
 
 std::vector<std::byte> make_frame(const FrameAddresses& addresses,

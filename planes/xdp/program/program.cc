@@ -169,6 +169,7 @@ core::SiteRecord Program::record() const {
                         core::FloatTypes::of(core::DataType::bf16);
   record.elements_max = std::min(elements_max_, datagram_bytes_max_);
   record.takes_sparse = false;
+  record.sends_bits = false;
   return record;
 }
 

@@ -30,7 +30,7 @@ class DelegatedWork final : public ::c10d::Work {
   using Works = c10::intrusive_ptr<::c10d::Work>;
   using Begin = std::function<Works()>;
 
-  // For a call that has already begun.
+  // Makes the work of a call that has already begun.
   DelegatedWork(Works work, Copies copies, std::vector<at::Tensor> outputs);
   // For a call that begins after `check` has succeeded. `name` is the call's name in errors.
   struct Checked {

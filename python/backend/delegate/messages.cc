@@ -113,7 +113,7 @@ class MessageWork : public ::c10d::Work {
   const io::OwnProcess process_;
   const std::shared_ptr<Post> post_;
   Correspondent other_;
-  std::optional<Time> end_;  // of the current wait, if it has a limit
+  std::optional<Time> end_;  // when the current wait ends, if it has a limit
 
  private:
   base::Mutex waiting_;  // its holder completes the message
@@ -227,7 +227,7 @@ class ReceivedMessage : public MessageWork {
                 static_cast<const std::byte*>(room_.const_data_ptr()) + kHeaderBytes, to_.nbytes());
   }
 
-  // For destructors. The answer goes out even if nobody waits for this message.
+  // Destructors call this. The answer goes out even if nobody waits for this message.
   void keep_answer() {
     if (!process_.is_current()) {
       keep_for_ever(first_);

@@ -36,7 +36,7 @@ struct MessageHeader {
   std::uint64_t magic = 0;
   std::int64_t elements = 0;
   std::int64_t type = 0;
-  std::int64_t pieces = 0;  // of the message, or for which there is room
+  std::int64_t pieces = 0;  // pieces that the message has, or for which there is room
 
   static MessageHeader of(const at::Tensor& tensor);
   static MessageHeader at(const at::Tensor& bytes);

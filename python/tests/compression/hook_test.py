@@ -42,6 +42,7 @@ def _train(rank, world, choice, name):
     losses = models.train(model, _sgd(model), name, rank, _STEPS)
     counts = hook.statistics()
     assert counts["calls"] > _STEPS
+    assert counts["fallbacks"] >= 0
     if choice == "none":
         assert counts["bytes_sent"] == counts["bytes_before"]
     else:

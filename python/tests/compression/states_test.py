@@ -139,7 +139,7 @@ def _at_gloo(rank, world):
     model = DistributedDataParallel(torch.nn.Linear(3, 3))
     with pytest.raises(RuntimeError, match="this group's backend is gloo, not infold"):
         infold.compress.hook("topk").register(model)
-    model(torch.ones(3)).sum().backward()  # as if there had been no hook
+    model(torch.ones(3)).sum().backward()  # The step is that of a model without a hook.
     assert dist.get_backend() == "gloo"
 
 

@@ -183,7 +183,7 @@ class OneRank {
   std::span<const float> tensor_;
   std::vector<float> mean_;
   std::uint32_t world_;
-  std::vector<std::vector<std::byte>> codes_;  // of each rank
+  std::vector<std::vector<std::byte>> codes_;  // one code for each rank
   std::vector<std::span<const std::byte>> gathered_;
   std::size_t sent_ = 0;
   std::size_t received_ = 0;

@@ -62,7 +62,7 @@ struct Compression::Inside {
   std::optional<SteeredLists> steered = {};
   std::map<std::string, Parameter, std::less<>> parameters = {};
   LoadedState loaded = {};
-  int rank = -1;  // of the last communicator
+  int rank = -1;  // this rank's number in the last communicator
   int world = 0;
   // Hashes of the lists of parameters on which all ranks have agreed.
   std::set<std::uint64_t> checked = {};
@@ -257,7 +257,7 @@ Result<void> Compression::Inside::exchange(LegExchange& exchange, std::span<Para
     for (std::size_t i = 0; i < going.size(); ++i) {
       std::optional<compress::Leg> leg = going[i]->active->next((*answers)[i]);
       if (!going[i]->active->is_sound()) {
-        return refuse("a rank sent bytes that are no code of " + choice.method().name);
+        return refuse("a rank sent bytes that are not a code of " + choice.method().name);
       }
       if (!leg) continue;
       still.push_back(going[i]);

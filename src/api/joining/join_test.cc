@@ -282,7 +282,7 @@ class DeafPlane final : public join::Plane {
   std::uint32_t slots_total() const override { return 4096; }
   std::uint32_t datagram_bytes_max() const override { return 8972; }
   join::Answer<void> start_job(const join::JobTerms&) override { return {}; }
-  void end_job(std::uint16_t, const core::Abort&) override {}
+  std::optional<core::Abort> end_job(std::uint16_t, const core::Abort&) override { return {}; }
   void forget_job(std::uint16_t) override {}
 
   const std::string& address() const { return address_; }

@@ -254,7 +254,8 @@ TEST(Racks, ASwitchIsNotItsOwnParent) {
   options.parent = options.listen;
   const auto server = switches::SwitchServer::start(options);
   ASSERT_FALSE(server.has_value());
-  EXPECT_STREQ(server.error().detail, "is this switch itself");
+  EXPECT_STREQ(server.error().detail,
+               "is the address of this switch itself; name the switch above it");
 }
 
 TEST(Racks, ACircleOfSwitchesIsNamed) {

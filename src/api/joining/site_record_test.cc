@@ -34,8 +34,8 @@ class LimitedPlane final : public join::Plane {
   join::Answer<void> start_job(const join::JobTerms& terms) override {
     return switch_->start_job(terms);
   }
-  void end_job(std::uint16_t job, const core::Abort& abort) override {
-    switch_->end_job(job, abort);
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override {
+    return switch_->end_job(job, abort);
   }
   void forget_job(std::uint16_t job) override { switch_->forget_job(job); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of some elements of a tensor, in f64. A step costs time for each element that was added, and
-// for a bit of each element of the tensor.
+// Sums of some elements of a tensor, in f64. A step takes time for each element that was added, and
+// for reading one bit for each element of the tensor.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ struct Link {
   double codec = 0.02;
   double hidden = 0;   // how much the caller's work hides
   double rest = 0.03;  // the time of a step without this call
-  double bend = 0.05;  // of the curve of kept shares; more: fewer elements have most of the energy
+  double bend = 0.05;  // bends the curve of kept shares; larger: fewer elements have most energy
 };
 
 constexpr double kBytes = 25e6;

@@ -35,8 +35,8 @@ class SignVotes {
   // Casts this rank's votes on the elements of a tensor.
   void cast(std::span<const float> tensor, const Turn& turn);
   std::span<const std::uint32_t> lanes() const { return codes_; }
-  // Writes for each element the votes of all ranks for plus less those for minus, times the unit of
-  // its bucket. Requires: there are as many sums as lanes() has integers.
+  // Writes the result for each element: the votes for plus minus the votes for minus, multiplied by
+  // the unit of the element's bucket. Requires: there are as many sums as lanes() has integers.
   void write_balances(std::span<const std::uint32_t> sums, const Units& units,
                       std::span<float> balances) const;
   // Writes plus or minus the unit for each element, or 0 where this rank abstains.
@@ -51,7 +51,8 @@ class SignVotes {
 
   bool abstains_;
   std::uint32_t world_ = 1;
-  std::size_t first_abstained_ = 0;  // from there on, every world_-th element
+  std::size_t first_abstained_ =
+      0;  // this rank abstains here, and from here at every world_-th element
   Lanes lanes_;
   std::vector<std::uint32_t> codes_;
 };

@@ -13,7 +13,8 @@ namespace infold::core {
 
 class AnyAggregator {
  public:
-  // With `only_adds` it is an Adder. Requires: such a pipeline can run the job in that case.
+  // If `only_adds` is set, this is an Adder. Requires: in that case, adder_refusal() returns null
+  // for the job.
   AnyAggregator(const AggregatorOptions& options, bool only_adds)
       : machine_(only_adds ? Machine(Adder(options)) : Machine(Aggregator(options))) {}
 

@@ -26,6 +26,8 @@ Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packe
   const Malformed malformed = parse(datagram, packet);
   if (malformed != Malformed::none) return malformed;
   if (packet.is_brief) return Malformed::truncated;
+  const bool lacks_some = (packet.header.flags & INFOLD_FLAG_PARTIAL) != 0;
+  if (packet.header.kind == Kind::result && lacks_some) return Malformed::flags;
   const bool goes_down_sparse = packet.is_sparse() && travels_down(packet.header.kind);
   return goes_down_sparse ? Malformed::sparse : Malformed::none;
 }

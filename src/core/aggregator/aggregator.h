@@ -50,8 +50,11 @@ enum class Verdict : std::uint8_t {
   dropped_bad_slot,
   dropped_stale_round,  // for a chunk whose result every worker has
   dropped_early_round,  // for a chunk whose turn has not come
-  dropped_repeat,       // a repeat of the parent's answer, of an exact sum's part, or of a bundle
-  dropped_limits,       // more elements than the job's chunks have
+  // A repeat of the parent's answer, of an exact sum's part or of a bundle, or a question while
+  // another worker's is under way.
+  dropped_repeat,
+  dropped_limits,  // more elements than the job's chunks have
+  dropped_part,    // a later part of a sum whose first part alone is answered
   count_,
 };
 const char* verdict_name(Verdict verdict);
@@ -106,7 +109,7 @@ std::optional<Verdict> turn_away(const Header& header, Source source,
 
 // Does what parse() does, and also refuses RESULTs that an aggregator never takes. An aggregator
 // never sends SPARSE to a parent, so it takes no RESULT with SPARSE. Its ranks need the
-// elements, so it takes no brief RESULT.
+// elements, so it takes no brief RESULT, and workers take none with PARTIAL.
 Malformed parse_at_aggregator(std::span<const std::byte> datagram, Packet& packet);
 
 class Aggregator {
@@ -171,7 +174,8 @@ class Aggregator {
     ChunkSignature signature;
     std::uint8_t first_worker = 0;
     std::optional<std::uint8_t> brief_for;  // for a result: its only sender
-    std::uint32_t stored_bytes = 0;         // of the datagram kept for repeats; 0: none yet
+    std::uint32_t stored_bytes = 0;         // bytes of the datagram kept for repeats; 0: none yet
+    std::uint8_t repeats = 0;               // times that a sum in parts went up again, modulo 256
     Contributors contributors;
     WorkerSet seen;
   };
@@ -207,7 +211,9 @@ class Aggregator {
   Verdict handle_from_below(const Packet& packet);
   Verdict handle_from_parent(const Packet& packet);
   Verdict handle_contribution(const Packet& packet, Copy& copy, Arrays arrays);
-  Verdict handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays);
+  Verdict handle_repeat(const Packet& packet, Copy& copy, Arrays arrays);
+  bool may_go_up_again(const Copy& copy, const Header& header);
+  static bool is_in_parts(const Copy& copy) { return copy.exact_rows.end > copy.exact_rows.first; }
   void send_to_asking(WorkerSet& asking, std::span<const std::byte> datagram);
   Verdict handle_abort(const Packet& packet);
   Verdict hear_end_from_worker(const Abort& abort, std::uint8_t worker);
@@ -292,6 +298,9 @@ class Aggregator {
   // Below a parent, for each slot: the workers whose repeat of the forwarded chunk went up and has
   // no answer yet. Only one copy of a slot is forwarded at a time.
   std::vector<WorkerSet> asking_;
+  // For a sum in several parts, this set holds the workers whose repeat came since the parts
+  // last went up.
+  std::vector<WorkerSet> asked_since_;
   // After the job's end: the workers whose repeat on any slot, or whose ABORT, went up and has no
   // answer yet.
   WorkerSet asking_for_end_;

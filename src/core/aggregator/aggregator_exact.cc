@@ -136,17 +136,35 @@ std::uint32_t Aggregator::write_exact_partial(Copy& copy, Arrays arrays) {
                              exact_.sent_low(sum), arrays.datagram + INFOLD_HEADER_BYTES);
 }
 
+// Workers below one aggregator ask about a chunk at about the same time. They share one repeat of a
+// sum in several parts and its answer, because a part is as long as a whole packet. If the
+// repeat or its answer is lost, some worker asks again, and then the parts go up again.
+bool Aggregator::may_go_up_again(const Copy& copy, const Header& header) {
+  if (!is_in_parts(copy)) return true;
+  WorkerSet& asked = asked_since_[header.slot];
+  const bool goes_up = asked.is_empty() || asked.has(header.worker);
+  if (goes_up) asked = {};
+  asked.add(header.worker);
+  return goes_up;
+}
+
+// A queue on the way may be too short for all parts, so repeats send them in different orders. A
+// parent that has seen all parts answers part 0 alone, so every second repeat begins with
+// it. The others begin with one of the other parts each, in turn.
 void Aggregator::send_stored_to_parent(const Copy& copy, Arrays arrays) {
   const auto first = outbox_.begin() + outbox_count_;
   send(To::parent, 0, {arrays.datagram, copy.stored_bytes});
-  if (copy.exact_rows.end <= copy.exact_rows.first) return;
+  if (!is_in_parts(copy)) return;
   send_exact_rows(copy, arrays);
-  // A queue on the way may be too short for all parts, so each repeat begins with a different part.
   const auto last = outbox_.begin() + outbox_count_;
-  const std::uint64_t turn = counters_[static_cast<std::size_t>(Verdict::forwarded_again)];
-  std::rotate(first,
-              first + static_cast<std::ptrdiff_t>(turn % static_cast<std::uint64_t>(last - first)),
-              last);
+  const auto later_parts = static_cast<std::uint32_t>(last - first) - 1;
+  const std::uint32_t turn = copy.repeats / 2U % later_parts;
+  const bool begins_with_part_0 = copy.repeats % 2 == 0;
+  if (begins_with_part_0) {
+    std::rotate(first + 1, first + 1 + turn, last);
+  } else {
+    std::rotate(first, first + 1 + turn, last);
+  }
 }
 
 // Sends the parts after part 0, with the header of part 0.

@@ -40,6 +40,7 @@ Aggregator::Aggregator(const AggregatorOptions& options)
       arithmetic_(options.arithmetic != nullptr ? options.arithmetic : &scalar_arithmetic()),
       copies_(options.slot_count * 2U),
       asking_(has_parent() ? options.slot_count : 0U),
+      asked_since_(asking_.size()),
       outbox_(std::max<std::size_t>(INFOLD_SPARSE_CHUNKS_MAX, options.workers.size()) + 2 +
               (has_parent() ? kRowPartsMax : 0U)) {
   CHECK(!options.workers.empty());
@@ -208,7 +209,9 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   if (turn == Turn::stale) return Verdict::dropped_stale_round;
   if (turn == Turn::early) return Verdict::dropped_early_round;
   const bool is_open = turn == Turn::next || copy.phase == Phase::collecting;
+  const bool is_later_part = is_exact_sum(header) && read_exact(packet).part != 0;
   if (abort_ && is_open) {  // complete chunks are still handed out
+    if (is_later_part) return Verdict::dropped_part;
     send_end(To::worker, header.worker);
     return Verdict::answered_ended;
   }
@@ -223,6 +226,9 @@ Verdict Aggregator::handle_from_below(const Packet& packet) {
   const bool repeat = header.kind == Kind::query || copy.seen.has(header.worker);
   // Workers ask about one chunk at a time, so the network must have repeated this bundle.
   if (repeat && packet.is_bundled) return Verdict::dropped_repeat;
+  // A child repeats all parts of its sum. If each one were answered with all parts of ours, a
+  // question would cost the product of the parts of all levels above.
+  if (repeat && is_later_part) return Verdict::dropped_part;
   const Verdict verdict =
       repeat ? handle_repeat(packet, copy, arrays) : handle_contribution(packet, copy, arrays);
   CHECK(copy.phase != Phase::done || copy.stored_bytes >= INFOLD_HEADER_BYTES);
@@ -272,7 +278,7 @@ Verdict Aggregator::handle_contribution(const Packet& packet, Copy& copy, Arrays
 }
 
 // A repeat means that its sender lacks our answer, or asks for the state of the chunk.
-Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays arrays) {
+Verdict Aggregator::handle_repeat(const Packet& packet, Copy& copy, Arrays arrays) {
   const std::span<const std::byte> stored(arrays.datagram, copy.stored_bytes);
   switch (copy.phase) {
     case Phase::done: {
@@ -283,6 +289,8 @@ Verdict Aggregator::handle_repeat(const Packet& packet, const Copy& copy, Arrays
     case Phase::forwarded:
       asking_[packet.header.slot].add(packet.header.worker);
       if (abort_) asking_for_end_.add(packet.header.worker);
+      if (!may_go_up_again(copy, packet.header)) return Verdict::dropped_repeat;
+      ++copy.repeats;
       send_stored_to_parent(copy, arrays);
       return Verdict::forwarded_again;
     case Phase::collecting: break;
@@ -366,6 +374,7 @@ Verdict Aggregator::handle_from_parent(const Packet& packet) {
       is_answer ? arrays_of(header.slot, header.round).datagram : answer_.data();
   write_header(header, {stored, INFOLD_HEADER_BYTES});
   std::copy(packet.body.begin(), packet.body.end(), stored + INFOLD_HEADER_BYTES);
+  asked_since_[header.slot] = {};
   if (!is_answer) {
     send_to_asking(asking_[header.slot], {stored, bytes});
     return Verdict::answered_pending;

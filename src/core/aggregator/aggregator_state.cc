@@ -10,7 +10,8 @@
 namespace infold::core {
 
 std::size_t Aggregator::memory_bytes() const {
-  return copies_.capacity() * sizeof(Copy) + asking_.capacity() * sizeof(WorkerSet) +
+  return copies_.capacity() * sizeof(Copy) +
+         (asking_.capacity() + asked_since_.capacity()) * sizeof(WorkerSet) +
          outbox_.capacity() * sizeof(Transmit) + datagrams_.size_bytes() + codes_.size_bytes() +
          specials_.size_bytes() + cleaned_.capacity() + whole_.capacity() +
          steps_.capacity() * sizeof(BlockStep) + spoken_for_.capacity() * sizeof(Contributors) +
@@ -57,6 +58,9 @@ void Aggregator::assert_all() const {
     CHECK_THAT(even.round % 2, ==, 0U);
     const bool is_forwarded = even.phase == Phase::forwarded || odd.phase == Phase::forwarded;
     CHECK(asking_.empty() || is_forwarded || asking_[slot].is_empty());
+    if (has_parent()) {
+      asked_since_[slot].for_each([&](std::uint8_t each) { CHECK(asking_[slot].has(each)); });
+    }
 #endif
   }
 }
@@ -108,8 +112,10 @@ std::uint64_t Aggregator::digest() const {
     }
   }
   for (const Parts& parts : parts_) digest.add(parts.seen | std::uint64_t{parts.count} << 32);
-  for (const WorkerSet& asking : asking_) {
-    for (const std::uint64_t word : asking.words()) digest.add(word);
+  for (const std::vector<WorkerSet>* sets : {&asking_, &asked_since_}) {
+    for (const WorkerSet& workers : *sets) {
+      for (const std::uint64_t word : workers.words()) digest.add(word);
+    }
   }
   for (const std::uint64_t word : asking_for_end_.words()) digest.add(word);
   digest.add(abort_ ? static_cast<std::uint64_t>(abort_->reason) * 2 + root_knows_ : 0);

@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/site_record.h"
+
 namespace infold::core {
 namespace {
 
@@ -159,6 +161,30 @@ TEST(Aggregator, RoundsBeforeTheFirstAreStale) {
   EXPECT_EQ(fresh.handle_datagram(datagram_of(header_of(Kind::add, 0, 0))),
             Verdict::dropped_stale_round);
   EXPECT_EQ(fresh.handle_datagram(datagram_of(header_of(Kind::add, 0, 1))), Verdict::completed);
+}
+
+// more than eight pairs do not fit, and the record must then say that bits may come.
+TEST(Aggregator, NamesMissingRanksInTheFormsOfItsRecord) {
+  AggregatorOptions options;
+  options.epoch = 9;
+  options.world = 20;
+  for (std::uint16_t rank = 0; rank < 20; rank += 2) options.workers.push_back({rank, 1});
+  Aggregator aggregator(options);
+  bool sends_ranges = false;
+  bool sends_bits = false;
+  for (std::uint8_t worker = 0; worker < 3; ++worker) {
+    Header header = header_of(Kind::add, worker, 1);
+    header.contributors = contributors_of(options.workers[worker]);
+    EXPECT_EQ(aggregator.handle_datagram(datagram_of(header_of(Kind::query, worker, 1))),
+              Verdict::answered_pending);
+    Packet answer;
+    ASSERT_EQ(parse(aggregator.poll_transmit()->datagram, answer), Malformed::none);
+    const bool has_bits = (answer.header.flags & INFOLD_FLAG_BITS) != 0;
+    (has_bits ? sends_bits : sends_ranges) = true;
+    ASSERT_EQ(aggregator.handle_datagram(datagram_of(header)), Verdict::contributed);
+  }
+  EXPECT_EQ(SiteRecord{}.sends_bits, sends_bits);
+  EXPECT_EQ(SiteRecord{}.sends_ranges, sends_ranges);
 }
 
 TEST(Aggregator, MemoryIsTakenOnce) {

@@ -25,6 +25,7 @@ const char* verdict_name(Verdict verdict) {
     case Verdict::dropped_early_round: return "dropped_early_round";
     case Verdict::dropped_repeat: return "dropped_repeat";
     case Verdict::dropped_limits: return "dropped_limits";
+    case Verdict::dropped_part: return "dropped_part";
     case Verdict::count_: break;
   }
   return "unknown";

@@ -28,9 +28,9 @@ class ExactSums {
   struct Options {
     std::uint32_t sums = 0;          // copies
     std::uint32_t wide_sums = 0;     // the most sums that are unfinished at a time
-    std::uint32_t elements_max = 0;  // of a chunk
+    std::uint32_t elements_max = 0;  // the most elements in a chunk
     std::size_t memory_bytes = 0;    // the least size of memory()
-    std::size_t bin_words_max = 0;   // of the bins of one sum; see bin_words_max()
+    std::size_t bin_words_max = 0;   // the most words in the bins of one sum; see bin_words_max()
     // The loops for each float type; null: the scalar loops.
     const ExactArithmetic* const* arithmetic = nullptr;  // by type
   };
@@ -88,7 +88,7 @@ class ExactSums {
   struct State {
     Step step = Step::none;
     DataType dtype = DataType::f32;
-    std::uint32_t stretch = 0;  // of the doubles
+    std::uint32_t stretch = 0;  // the index of the stretch that holds the doubles
     std::uint32_t bins = 0;
     std::uint32_t count = 0;
   };

@@ -67,8 +67,8 @@ class BlockSet {
  private:
   static constexpr std::uint32_t kBlocksMax = INFOLD_BLOCKS_MAX;
 
-  // Returns the first block from `block` on that is in the set, or with `present` false is not in
-  // it. Returns kBlocksMax if there is none.
+  // Returns the first block at or after `block` that is in the set, or, if `present` is false, that
+  // is not in the set. Returns kBlocksMax if there is none.
   std::uint32_t next(std::uint32_t block, bool present) const;
 
   std::array<std::uint32_t, kBlocksMax / kWordBits> words_{};

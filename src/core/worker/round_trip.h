@@ -19,20 +19,24 @@ class RoundTrip {
   static constexpr base::Duration kTimeoutMax = base::seconds(1);
 
   void add(base::Duration sample) {
-    least_ = known_ ? std::min(least_, sample) : sample;
-    if (!known_) {
-      mean_ = sample;
-      deviation_ = sample / 2;
-      known_ = true;
-      return;
-    }
-    const base::Duration error = sample - mean_;
-    deviation_ = deviation_ + ((error.ns < 0 ? base::Duration{-error.ns} : error) - deviation_) / 4;
-    mean_ = mean_ + error / 8;
+    least_ = least_is_measured_ ? std::min(least_, sample) : sample;
+    least_is_measured_ = true;
+    adapt(sample);
+  }
+
+  // Takes a time of which it is not clear which send was answered. It counts for timeouts. It may
+  // be shorter or longer than the path itself, so the first sample takes its place as the shortest
+  // time.
+  void add_unclear(base::Duration estimate) {
+    if (!least_is_measured_) least_ = estimate;
+    adapt(estimate);
   }
 
   // Sets the time without queues to a new measurement, because the path may have become longer.
-  void restart_least(base::Duration sample) { least_ = sample; }
+  void restart_least(base::Duration sample) {
+    least_ = sample;
+    least_is_measured_ = true;
+  }
 
   bool known() const { return known_; }
   base::Duration mean() const { return mean_; }
@@ -46,7 +50,20 @@ class RoundTrip {
   }
 
  private:
+  void adapt(base::Duration sample) {
+    if (!known_) {
+      mean_ = sample;
+      deviation_ = sample / 2;
+      known_ = true;
+      return;
+    }
+    const base::Duration error = sample - mean_;
+    deviation_ = deviation_ + ((error.ns < 0 ? base::Duration{-error.ns} : error) - deviation_) / 4;
+    mean_ = mean_ + error / 8;
+  }
+
   bool known_ = false;
+  bool least_is_measured_ = false;
   base::Duration mean_;
   base::Duration deviation_;
   base::Duration least_;

@@ -40,10 +40,11 @@ struct WorkerSlot {
   std::uint16_t tries = 0;
   std::uint16_t previous = kNoSlot;
   std::uint16_t next = kNoSlot;
-  std::uint32_t round = 0;     // of the chunk in flight, or of the last one that came back
+  std::uint32_t round = 0;     // the round of the chunk in flight, or else of the last one
   std::uint64_t transfer = 0;  // the place of its transfer in the stream's order
   std::uint64_t chunk = 0;     // within the transfer
   base::Instant sent_at;
+  base::Instant first_sent_at;
 };
 
 class SlotList {

@@ -189,5 +189,22 @@ TEST(RoundTrip, TimeoutFollowsAndIsBounded) {
   EXPECT_EQ(path.least(), base::nanoseconds(500));
 }
 
+// A time from the last of several sends may be shorter than the path. It counts for timeouts, but a
+// window that took it for the path would see a queue forever.
+TEST(RoundTrip, AnUnclearTimeIsNotTheShortest) {
+  RoundTrip path;
+  path.add_unclear(milliseconds(14));
+  EXPECT_EQ(path.mean(), milliseconds(14));
+  EXPECT_EQ(path.least(), milliseconds(14)) << "nothing better is known";
+  path.add_unclear(milliseconds(17));
+  EXPECT_EQ(path.least(), milliseconds(17));
+  path.add(milliseconds(25));
+  EXPECT_EQ(path.least(), milliseconds(25));
+  path.add_unclear(milliseconds(12));
+  EXPECT_EQ(path.least(), milliseconds(25));
+  path.add(milliseconds(24));
+  EXPECT_EQ(path.least(), milliseconds(24));
+}
+
 }  // namespace
 }  // namespace infold::core

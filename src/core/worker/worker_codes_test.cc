@@ -27,7 +27,7 @@ TEST_P(AgreedCodes, AChunkGoesOnceItsOwnAreThere) {
   job.submit(tensor);
   EXPECT_EQ(job.send(), 0U);
   job.deliver_all_that_goes_up();
-  EXPECT_EQ(job.send(), 0U) << "what was sent is no answer";
+  EXPECT_EQ(job.send(), 0U) << "what was sent does not count as an answer";
   job.deliver_nth(kCodesSent, 2);
   EXPECT_EQ(job.send(), 0U);
   job.deliver_nth(kCodesSent, 0);

@@ -147,12 +147,20 @@ void Worker::State::handle_result(base::Instant now, Chunk chunk, const Packet& 
   finish_chunk(chunk, contributors);
   flow.burst_confirmed = true;
   flow.other_is_late = false;
-  flow.backoff = 0;
   chunk.transfer.missing.count = 0;
   RoundTrip& path = sites_[flow.site].path;
+  // An answer that came late, or to one of several sends, does not show that the path is as short
+  // as the estimate. Its queue may have become longer than all samples, and then the answers to
+  // spurious repeats would keep it long. So timeouts stay as long as they have become (Karn's rule)
+  // until an answer comes in time, or an aggregator has said that it waits for another worker. A
+  // lost query alone does not count.
+  const bool is_in_time =
+      slot.confirmed || (slot.sends == 1 && now - slot.sent_at <= path.timeout());
+  flow.backoff = is_in_time ? std::uint8_t{0} : static_cast<std::uint8_t>(flow.backoff & ~1U);
   const bool answers_last_send = slot.sends == 1 || now - slot.sent_at >= path.least();
   // If a repeat was answered with the result itself, the first answer was lost on its way to us.
-  const bool is_repeat = slot.sends > 1 && answers_last_send;
+  // While the path is not known, the repeat may have been sent too early.
+  const bool is_repeat = slot.sends > 1 && answers_last_send && path.known();
   if (!slot.alone) {
     if (is_repeat && !slot.confirmed && !slot.loss_noted) flow.window.on_loss();
     flow.window.on_result();
@@ -262,12 +270,20 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
     if (slot.confirmed) return;
     // Whichever send was answered, the path takes at least this long. One such wait means a loss.
     // Many in a row mean that the path has become longer than the timeout, so that the worker asks
-    // about every chunk and would not notice otherwise.
-    const bool is_path = ++site.unclear_results > kUnclearResultsMax;
-    if (is_path && sample > believed) site.path.add(sample);
+    // about every chunk and would not notice otherwise. If the path is longer than the very first
+    // timeout, the time since the first send is the better estimate, because the wait for the
+    // answer to a query may be too short forever.
+    site.unclear_wait.add(now - slot.first_sent_at);
+    if (++site.unclear_results <= kUnclearResultsMax) return;
+    if (!site.path.known()) {
+      site.path.add_unclear(*site.unclear_wait);
+    } else if (sample > believed) {
+      site.path.add_unclear(sample);
+    }
     return;
   }
   site.unclear_results = 0;
+  site.unclear_wait.clear();
   // In a tree the field is the number of a branch at the root, which says nothing about us.
   const bool completed_it = !options_.limits.tree && packet.header.worker == site.worker;
   const bool may_include_wait = slot.opened_burst || slot.sent_at <= chunk.flow.skewed_until;
@@ -286,8 +302,9 @@ void Worker::State::note_round_trip(base::Instant now, const Chunk& chunk, const
 // itself sent more than once since an aggregator lacked it, its result may answer any of these
 // sends. When queues make the path longer than all measurements, every such result would be a
 // reason to ask about everything in flight, and the queries would keep the queues. In this case a
-// chunk that was asked about recently is left out. Sends that were answered raise no such doubt,
-// and do not make anyone wait longer.
+// chunk that was asked about recently is left out, and while timeouts are longer than the estimate,
+// also one that was sent recently. Sends that were answered raise no such doubt, and do not make
+// anyone wait longer.
 void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const WorkerSlot& newer) {
   const RoundTrip& path = sites_[flow.site].path;
   const base::Duration allowance = path.least() / 4;
@@ -295,9 +312,10 @@ void Worker::State::ask_for_overtaken(Flow& flow, base::Instant now, const Worke
   while (index != kNoSlot && flow.slots[index].sent_at + allowance < newer.sent_at) {
     const WorkerSlot& slot = flow.slots[index];
     const std::uint16_t next = slot.next;
-    const bool asked_lately =
-        newer.tries > 1 && slot.tries > 1 && now < slot.sent_at + wait_after(path, slot.tries - 2U);
-    if (!asked_lately) {
+    const std::uint32_t repeats =
+        std::max<std::uint32_t>(flow.backoff, slot.tries > 1 ? slot.tries - 2U : 0U);
+    const bool is_in_doubt = newer.tries > 1 && (slot.tries > 1 || flow.backoff > 0);
+    if (!is_in_doubt || now >= slot.sent_at + wait_after(path, repeats)) {
       ++counters_.asked_overtaken;
       queue_resend(flow, index, true);
       flow.slots[index].overtaken = true;

@@ -195,6 +195,32 @@ TEST(WorkerResend, AContributionLostTwiceIsAskedAboutAsSoonAsTheFirstTime) {
   EXPECT_EQ(rank.counters().sent_query, 3U);
 }
 
+// A queue makes the round trip a hundred times as long as the first sample. In the past each result
+// that came back ended the backoff, so that the worker asked about one chunk after the other every
+// fraction of a millisecond, and each answer was a result that made the queue longer.
+TEST(WorkerResend, ALongQueueIsNotAskedAboutAgainAndAgain) {
+  constexpr int kCalls = 24;
+  WorkerWithOther rank(kCalls + 1);
+  rank.call(at(0));
+  rank.send(at(0));
+  rank.answer(Instant{} + base::microseconds(200));
+  for (int i = 0; i < kCalls; ++i) rank.call(at(1));
+  rank.send(at(1));
+  int next_answer_ms = 21;
+  for (int step = 0; rank.counters().received_result <= kCalls && step < 100'000; ++step) {
+    const Instant now = at(1) + base::microseconds(10 * step);
+    if (rank.deadline() <= now) rank.time_out(now);
+    rank.send(now);
+    if (now < at(next_answer_ms)) continue;
+    rank.answer(now);
+    next_answer_ms += 2;
+  }
+  EXPECT_EQ(rank.counters().received_result, kCalls + 1U);
+  // The timer asks five times before the first answer comes. Its result raises a doubt about each
+  // of the other chunks, but only once.
+  EXPECT_LE(rank.counters().sent_query + rank.counters().resent, kCalls + 5U);
+}
+
 // In a tree all ranks hear the answer to one rank's query about a late rank. In the past the worker
 // took the time until that answer as its round-trip time, and then waited at least half a second
 // before it asked about a lost contribution.
@@ -230,6 +256,43 @@ TEST(WorkerResend, AResultFromTheRootSaysNotThatNobodyWasLater) {
   rank.call(at(1'000));
   rank.lose(at(1'000));
   EXPECT_LE((rank.deadline() - at(1'000)).ns, 25'000'000);
+}
+
+// The path takes 13 ms, so the worker queries every chunk after the first timeout of 10 ms, and the
+// answer comes 2 or 3 ms after the query. In the past it took no such time as a sample, because the
+// path could have been shorter, and queried every chunk of the job.
+TEST(WorkerResend, APathLongerThanTheFirstTimeoutIsMeasured) {
+  constexpr int kCalls = 40;
+  Worker rank(worker_options(0));
+  Worker other(worker_options(1));
+  Aggregator aggregator(aggregator_options());
+  std::vector<std::byte> out(1472);
+  for (int i = 0; i < kCalls; ++i) {
+    const Instant sent_at = at(100 * i);
+    const Instant back_at = sent_at + base::milliseconds(13);
+    std::vector<std::byte> result;
+    for (Worker* const each : {&other, &rank}) {
+      call(*each, sent_at);
+      while (const auto sent = each->poll_transmit(sent_at, out)) {
+        aggregator.handle_datagram(std::span(out).first(sent->bytes));
+      }
+    }
+    while (const auto answer = aggregator.poll_transmit()) {
+      ASSERT_EQ(answer->to, Aggregator::To::all_workers);
+      other.handle_datagram(sent_at, 0, answer->datagram);
+      result.assign(answer->datagram.begin(), answer->datagram.end());
+    }
+    while (const auto due = rank.poll_timeout()) {
+      if (*due >= back_at) break;
+      rank.handle_timeout(*due);
+      while (rank.poll_transmit(*due, out)) {
+      }
+    }
+    rank.handle_datagram(back_at, 0, result);
+  }
+  EXPECT_EQ(rank.counters().received_result, std::uint64_t{kCalls});
+  EXPECT_GE(rank.counters().sent_query, 32U) << "one answer of unclear origin means little";
+  EXPECT_LE(rank.counters().sent_query, 34U);
 }
 
 }  // namespace

@@ -293,6 +293,7 @@ void Worker::State::note_sent(Flow& flow, std::uint16_t index, base::Instant now
   slot.asks = false;
   slot.opened_burst = !flow.burst_confirmed;
   slot.sent_at = now;
+  if (slot.sends == 0) slot.first_sent_at = now;
   if (slot.sends < 0xFFFF) ++slot.sends;
   if (slot.tries < 0xFFFF) ++slot.tries;
   flow.waiting.push_back(flow.slots, index);

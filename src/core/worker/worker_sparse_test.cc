@@ -105,7 +105,7 @@ class Thin : public testing::Test {
   std::vector<std::uint32_t> present_;
   std::vector<std::vector<std::byte>> answers_;
   std::size_t bytes_ = 0;
-  int grain_ = 0;  // of the last datagram
+  int grain_ = 0;  // the grain of the last datagram
 };
 
 TEST_F(Thin, ContributionsShareAPacketUntilItIsFull) {

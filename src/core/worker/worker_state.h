@@ -156,6 +156,7 @@ class Worker::State {
     RoundTrip path;
     Lull lull;
     std::uint32_t unclear_results = 0;  // since the last result that measured the path
+    Shortest unclear_wait;              // from a first send to its result, among these results
     bool abort_due = false;             // the site must still hear of the job's end, or confirm it
     std::uint8_t aborts_sent = 0;
     base::Instant abort_at;
@@ -166,7 +167,7 @@ class Worker::State {
   struct Chunk {
     Flow& flow;
     WorkerSlot& slot;
-    std::uint16_t index;  // of the slot, within the flow
+    std::uint16_t index;  // the slot's index within the flow
     Transfer& transfer;
     ChunkRange range;
   };

@@ -78,7 +78,7 @@ base::Result<SocketAddress> SocketAddress::parse_number(std::string_view text, c
 
 base::Result<SocketAddress> SocketAddress::parse_host(std::string_view text, const char* what) {
   const std::string host(text);
-  if (host.empty()) return base::fail(Code::invalid_argument, what, "is no address in numbers");
+  if (host.empty()) return base::fail(Code::invalid_argument, what, "is not a numeric address");
   return parse_number(host.find(':') == std::string::npos ? host + ":0" : "[" + host + "]:0", what);
 }
 
@@ -100,7 +100,7 @@ base::Result<SocketAddress> SocketAddress::find(std::string_view text, const cha
       getaddrinfo(host.empty() ? "0.0.0.0" : host.c_str(), port.c_str(), &hints, &found);
   const std::unique_ptr<addrinfo, Freed> list(found);
   if (status != 0 && flags == AI_NUMERICHOST) {
-    return base::fail(Code::invalid_argument, what, "is no address in numbers");
+    return base::fail(Code::invalid_argument, what, "is not a numeric address");
   }
   if (status != 0) return base::fail(Code::unavailable, what, "names a host that cannot be found");
   return SocketAddress(list->ai_addr, list->ai_addrlen);

@@ -65,7 +65,7 @@ class TrainSender {
     std::array<iovec, 2 * kTrainDatagrams> stretches;
     std::size_t stretch_count = 0;
     std::size_t used = 0;            // the length of all stretches; 0: empty
-    std::size_t datagram_bytes = 0;  // of every datagram, except that the last may be shorter
+    std::size_t datagram_bytes = 0;  // the length of every datagram; the last may be shorter
     bool closed = false;             // takes no more: the last one is shorter, or some are sent
     std::size_t next = 0;            // the train that followed this one last time
     // How far the kernel has taken the train.

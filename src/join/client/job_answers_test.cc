@@ -134,7 +134,7 @@ const Misfit kMisfits[] = {
     {"Weight", [](auto& j) { j.mutable_sites(2)->set_weight(65); }, "sites[2].weight of 65"},
     {"NoAddress", [](auto& j) { j.mutable_sites(0)->clear_address(); }, "sites[0].address has no"},
     {"AName", [](auto& j) { j.mutable_sites(1)->set_address("example.org:1"); },
-     "sites[1].address 'example.org:1' is no address in numbers"},
+     "sites[1].address 'example.org:1' is not a numeric address"},
     {"NoPort", [](auto& j) { j.mutable_sites(1)->set_address("10.0.0.1"); }, "has no port; write"},
     {"PortZero", [](auto& j) { j.mutable_sites(0)->set_address(":0"); }, "':0' has no port"},
     {"AnyAddress", [](auto& j) { j.mutable_sites(1)->set_address("0.0.0.0:5"); }, "is no host's"},

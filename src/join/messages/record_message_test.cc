@@ -39,7 +39,7 @@ core::SiteRecord pipeline() {
 TEST(SiteRecord, HasTheBytesThatThePageShows) {
   EXPECT_EQ(hex_of(message_of({})),
             "08ff0110804018800220012801"
-            "3001");
+            "3003");
   EXPECT_EQ(hex_of(message_of(pipeline())), "08041040182028013002");
   core::SiteRecord kernel;
   kernel.formats = core::FormatSet::all() - core::FormatSet::of(core::WireFormat::native);
@@ -47,6 +47,7 @@ TEST(SiteRecord, HasTheBytesThatThePageShows) {
                         core::FloatTypes::of(DataType::bf16);
   kernel.elements_max = 1472;
   kernel.takes_sparse = false;
+  kernel.sends_bits = false;
   EXPECT_EQ(hex_of(message_of(kernel)), "087f10c00b188002280130013807");
 }
 
@@ -99,7 +100,6 @@ TEST(SiteRecord, WhatThisVersionDoesNotKnowIsPassedOver) {
   message.set_reductions_lacking(~0U << 5);
   core::SiteRecord all;
   all.native_types = core::FloatTypes::all();
-  all.sends_bits = true;
   EXPECT_EQ(record_of(&message), all);
   std::string bytes = message.SerializeAsString();
   bytes += "\xA0\x06\x01";  // field 100

@@ -71,7 +71,10 @@ class CheckedPlane final : public Plane {
     CHECK(living.insert(terms.job).second);
     return {};
   }
-  void end_job(std::uint16_t job, const core::Abort&) override { CHECK(living.contains(job)); }
+  std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) override {
+    CHECK(living.contains(job));
+    return abort;
+  }
   void forget_job(std::uint16_t job) override { CHECK(living.erase(job) == 1); }
 
   static void check_terms(const JobTerms& terms) {

@@ -49,8 +49,10 @@ struct RegistryLimits {
   // A rank that aggregates stays for the others at most this long, which is enough for many
   // retransmissions.
   base::Duration linger_max = base::seconds(2);
-  // Ranks hear at once that the job has ended. A rank that has not left after this time is
-  // dismissed.
+  // Ranks hear that the job has ended as soon as the plane has said which end it keeps, and at the
+  // latest after this time, because the plane may be starting another job.
+  base::Duration telling_max = base::milliseconds(100);
+  // A rank that has heard of the end and has not left after this time is dismissed.
   base::Duration over_max = base::seconds(60);
   // A program may have a job for each of its dozen groups, and a job takes some kilobytes here.
   std::uint32_t jobs_max = 1024;
@@ -131,7 +133,9 @@ class JobRegistry final : public Registrar {
   void start_at_plane(const std::shared_ptr<Job>& job);  // a task of an agenda
   void run(Job& job) REQUIRES(mutex_);
   void refuse_all(const std::shared_ptr<Job>& job, const Refusal& refusal) REQUIRES(mutex_);
-  void end(Job& job, const JobEnd& why) REQUIRES(mutex_);
+  void end(const std::shared_ptr<Job>& job, const JobEnd& why) REQUIRES(mutex_);
+  void end_at_plane(const std::shared_ptr<Job>& job);  // a task of an agenda
+  void tell_end(Job& job, const JobEnd& why) REQUIRES(mutex_);
   void leave_running(const std::shared_ptr<Job>& job, std::uint32_t rank, const Parting& parting)
       REQUIRES(mutex_);
   void let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) REQUIRES(mutex_);

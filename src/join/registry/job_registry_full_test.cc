@@ -25,7 +25,7 @@ class CountingPlane final : public Plane {
     last = {terms.job, terms.epoch};
     return {};
   }
-  void end_job(std::uint16_t, const core::Abort&) override {}
+  std::optional<core::Abort> end_job(std::uint16_t, const core::Abort&) override { return {}; }
   void forget_job(std::uint16_t job) override {
     EXPECT_EQ(numbers.erase(job), 1U);
     if (job == last.first) living.erase(last);

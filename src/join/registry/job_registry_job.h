@@ -45,6 +45,8 @@ struct JobRegistry::Job {
   AtPlane at_plane = AtPlane::no;
   bool holds_slots = false;
   bool is_dropped = false;
+  JobEnd end;                // once the job is over
+  bool end_is_told = false;  // to all ranks that had not left
   // Why a rank was last turned away while this job was gathering. Ranks that wait in vain are told
   // this.
   std::string turned_away;

@@ -175,7 +175,7 @@ void JobRegistry::leave_running(const std::shared_ptr<Job>& job, std::uint32_t r
   }
   own.gone = true;
   ++job->gone;
-  end(*job, why);
+  end(job, why);
   let_go(job, rank);
 }
 
@@ -199,16 +199,39 @@ void JobRegistry::release_lingerers(const std::shared_ptr<Job>& job) {
 }
 
 // Ends the job for all ranks that have not left. They hear of it from the plane's packets or over
-// their connections, whichever comes first.
-void JobRegistry::end(Job& job, const JobEnd& why) {
-  job.phase = Phase::over;
-  report(JoinEvent::ended, job, why.lost_rank ? static_cast<int>(*why.lost_rank) : -1,
+// their connections, whichever comes first. The plane is asked before they hear, since a rank whose
+// calls have failed often ends at once. Its loss must not hide from the others why they failed.
+void JobRegistry::end(const std::shared_ptr<Job>& job, const JobEnd& why) {
+  job->phase = Phase::over;
+  job->end = why;
+  report(JoinEvent::ended, *job, why.lost_rank ? static_cast<int>(*why.lost_rank) : -1,
          text_of(why));
-  if (job.at_plane == AtPlane::yes) {
-    plane_calls_.add([plane = plane_, number = job.terms.job, abort = abort_for_plane(why)] {
-      plane->end_job(number, abort);
-    });
+  if (job->at_plane != AtPlane::yes) {
+    tell_end(*job, why);
+    return;
   }
+  const base::Instant latest = options_.clock() + options_.limits.telling_max;
+  for (Place& place : job->places) {
+    if (place.listener && !place.lingers) set_deadline(place, latest);
+  }
+  plane_calls_.add([this, job] { end_at_plane(job); });
+}
+
+// Runs without the lock. The ranks may have been told meanwhile.
+void JobRegistry::end_at_plane(const std::shared_ptr<Job>& job) {
+  JobEnd why;
+  {
+    const base::MutexLock lock(mutex_);
+    why = job->end;
+  }
+  const std::optional<core::Abort> kept = plane_->end_job(job->terms.job, abort_for_plane(why));
+  if (kept && is_cause(*kept)) why = {std::nullopt, {}, kept};
+  const base::MutexLock lock(mutex_);
+  tell_end(*job, why);
+}
+
+void JobRegistry::tell_end(Job& job, const JobEnd& why) {
+  if (std::exchange(job.end_is_told, true)) return;
   const base::Instant latest = options_.clock() + options_.limits.over_max;
   for (std::uint32_t rank = 0; rank < job.places.size(); ++rank) {
     Place& place = job.places[rank];
@@ -295,7 +318,8 @@ void JobRegistry::stop() {
   for (const auto& [name, job] : jobs_) jobs.push_back(job);
   for (const std::shared_ptr<Job>& job : jobs) {
     if (job->phase == Phase::running) {
-      end(*job, {});
+      end(job, {});
+      tell_end(*job, {});  // at once, because the connections end with the registry
       release_lingerers(job);
     } else if (job->phase != Phase::over) {
       const bool is_at_rank = plane_ == nullptr && job->phase == Phase::gathering;
@@ -330,8 +354,10 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
     refuse_all(job, refusal(sentences::kNotStarted, job->name, rank));
   } else if (job->phase == Phase::running && place.lingers) {
     // The other ranks cannot go on without this rank's sums, so they are told now.
-    end(*job, {rank, {}, {}});
+    end(job, {rank, {}, {}});
     release_lingerers(job);
+  } else if (job->phase == Phase::over && !job->end_is_told) {
+    tell_end(*job, job->end);
   } else {
     let_go(job, rank);
   }

@@ -249,6 +249,49 @@ TEST_F(Registry, WhatEndedARanksCallsIsToldWhenItLeaves) {
   EXPECT_EQ(plane_.ends()[0].other, 1);
 }
 
+// The aggregators know why the calls failed, although the rank that is lost did not say.
+TEST_F(Registry, ALostRankDoesNotHideWhyItsCallsFailed) {
+  const auto ranks = run(3);
+  plane_.keep({core::AbortReason::mismatch, 1, 0, {}, {}});
+  leave(ranks[1], Parting::lost);
+  ASSERT_EQ(plane_.ends().size(), 1U);
+  EXPECT_EQ(plane_.ends()[0].reason, core::AbortReason::lost);
+  for (const std::size_t rank : {0U, 2U}) {
+    ASSERT_TRUE(ranks[rank].ear->end() && ranks[rank].ear->end()->abort) << rank;
+    EXPECT_EQ(ranks[rank].ear->end()->abort->reason, core::AbortReason::mismatch);
+    EXPECT_FALSE(ranks[rank].ear->end()->lost_rank.has_value());
+    leave(ranks[rank]);
+  }
+  EXPECT_THAT(registry_.status(), IsEmpty());
+}
+
+TEST_F(Registry, ARankThatLeftInGoodOrderDoesNotHideALoss) {
+  const auto ranks = run(3);
+  plane_.keep({core::AbortReason::left, 0, 0, {}, {}});
+  leave(ranks[0]);
+  leave(ranks[1], Parting::lost);
+  ASSERT_TRUE(ranks[2].ear->end().has_value());
+  EXPECT_EQ(ranks[2].ear->end()->lost_rank, 1U);
+}
+
+TEST_F(Registry, APlaneThatTakesLongToEndAJobDelaysNoRankForLong) {
+  const auto ranks = run(2);
+  plane_.keep({core::AbortReason::mismatch, 1, 0, {}, {}});
+  plane_.while_ending([&] {
+    EXPECT_FALSE(ranks[1].ear->end().has_value());
+    pass(base::milliseconds(99));
+    EXPECT_FALSE(ranks[1].ear->end().has_value());
+    pass(base::milliseconds(1));
+    ASSERT_TRUE(ranks[1].ear->end().has_value());
+    EXPECT_EQ(ranks[1].ear->end()->lost_rank, 0U);
+  });
+  leave(ranks[0], Parting::lost);
+  pass(base::seconds(59));
+  EXPECT_FALSE(ranks[1].ear->was_dismissed());
+  pass(base::seconds(1));
+  EXPECT_TRUE(ranks[1].ear->was_dismissed());
+}
+
 TEST_F(Registry, AnAbortOfARankThatIsNoneCountsAsALoss) {
   const core::Abort abort = {core::AbortReason::mismatch, 77, 1, {}, {}};
   const auto ranks = run(2);

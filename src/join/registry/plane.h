@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/packet/packet.h"
@@ -26,13 +27,24 @@ class Plane {
   // Starts a job. All ranks hear of a refusal, or of the text of an exception. The number of a job
   // that still runs is refused. May take long.
   virtual Answer<void> start_job(const JobTerms& terms) = 0;
-  virtual void end_job(std::uint16_t job, const core::Abort& abort) = 0;
+  // Ends a job for all workers. Returns the end that the job's aggregators keep, which is an
+  // earlier one if they have ended the job before, or nothing if they do not say. May take
+  // long.
+  virtual std::optional<core::Abort> end_job(std::uint16_t job, const core::Abort& abort) = 0;
   virtual void forget_job(std::uint16_t job) = 0;
   // True for an emulator: rank 0 reports its transfers, and note_call() gets them in their order,
   // from any thread.
   virtual bool wants_transfers() const { return false; }
   virtual void note_call(std::uint16_t /*job*/, const CallNote& /*note*/) {}
 };
+
+// Whether a rank's calls failed for this reason, so that the loss of a rank afterwards only follows
+// from it.
+inline bool is_cause(const core::Abort& abort) {
+  using core::AbortReason;
+  return abort.reason == AbortReason::mismatch || abort.reason == AbortReason::deadline ||
+         abort.reason == AbortReason::cancelled;
+}
 
 // Returns the ABORT that a plane sends to the workers of a job with this end.
 inline core::Abort abort_for_plane(const JobEnd& end) {

@@ -49,9 +49,11 @@ class FakePlane final : public Plane {
     started_.push_back(terms);
     return {};
   }
-  void end_job(std::uint16_t, const core::Abort& abort) override {
+  std::optional<core::Abort> end_job(std::uint16_t, const core::Abort& abort) override {
+    if (const auto meanwhile = look_at(&FakePlane::while_ending_)) meanwhile();
     const base::MutexLock lock(mutex_);
     ends_.push_back(abort);
+    return kept_ ? kept_ : abort;
   }
   void forget_job(std::uint16_t job) override {
     const base::MutexLock lock(mutex_);
@@ -78,6 +80,16 @@ class FakePlane final : public Plane {
     const base::MutexLock lock(mutex_);
     while_starting_ = std::move(action);
   }
+  // Called while a job ends, without the lock.
+  void while_ending(std::function<void()> action) {
+    const base::MutexLock lock(mutex_);
+    while_ending_ = std::move(action);
+  }
+  // The end that the job's aggregators have learned before all others.
+  void keep(const core::Abort& abort) {
+    const base::MutexLock lock(mutex_);
+    kept_ = abort;
+  }
   void set_record(const core::SiteRecord& record) {
     const base::MutexLock lock(mutex_);
     record_ = record;
@@ -103,6 +115,8 @@ class FakePlane final : public Plane {
 
   mutable base::Mutex mutex_;
   std::function<void(const JobTerms&)> while_starting_ GUARDED_BY(mutex_);
+  std::function<void()> while_ending_ GUARDED_BY(mutex_);
+  std::optional<core::Abort> kept_ GUARDED_BY(mutex_);
   std::optional<Refusal> refusal_ GUARDED_BY(mutex_);
   std::vector<JobTerms> started_ GUARDED_BY(mutex_);
   std::vector<core::Abort> ends_ GUARDED_BY(mutex_);

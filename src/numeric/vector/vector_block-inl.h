@@ -125,7 +125,8 @@ struct Block {
     }
   }
 
-  // For divisors other than powers of two. The quotient is rounded to double, then once to f32.
+  // Divides by divisors that are not powers of two. The quotient is rounded to double, then once to
+  // f32.
   static HWY_INLINE void decode_quotient(const Mantissa* mantissas, double unit, Bits* tensor) {
     const hn::CappedTag<double, kElements> dd;
     const hn::Rebind<Wide<Format>, decltype(dd)> d;

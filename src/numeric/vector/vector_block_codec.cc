@@ -186,7 +186,7 @@ HWY_INLINE void decode_chunk(const core::TensorCodec::Received& received, std::u
   using Plain = PlainDecoder<Format, Mantissa>;
   if (Format::kWidth == 64 || !kPowerOfTwo || whole < Plain::kStep || received.specials) {
     decode_some(0, whole);
-  } else if constexpr (Format::kWidth < 64) {  // as in encode_groups
+  } else if constexpr (Format::kWidth < 64) {  // encode_groups() has the same branch.
     const Plain plain(std::countr_zero(divisor));
     for (std::uint32_t block = 0; block < whole;) {
       block = std::min(block, whole - Plain::kStep);

@@ -131,9 +131,9 @@ std::uint32_t plan(const core::BlockCodes& codes, std::uint32_t blocks, core::Bl
 constexpr std::uint32_t kStrip = 8;
 using StepWords = hn::Full128<std::uint16_t>;
 
-// Shift counts for the blocks of a strip. Each count is repeated to the width from which one load
-// fills a vector. Filling a vector from a register would take an instruction on the port that
-// widening needs.
+// Shift counts for the blocks of a strip. Each count is stored several times, so that one load
+// fills a vector with it. Filling a vector from a register would instead use the execution port
+// that widening needs.
 template <typename Lane>
 class StripCounts {
  public:
@@ -201,8 +201,8 @@ HWY_INLINE void move_and_add_block(Lane* HWY_RESTRICT lanes, const Int* HWY_REST
   }
 }
 
-// Adds whole blocks of the usual length, at most a strip of them. Unless the action of all blocks
-// is add, returns false and adds nothing.
+// Adds whole blocks of the usual length, at most a strip of them. If some block's action is not to
+// add, returns false and adds nothing.
 template <typename Lane, typename Int>
 HWY_INLINE bool add_strip(Lane* lanes, const Int* mantissas, std::uint32_t blocks,
                           const core::BlockStep* steps) {

@@ -18,8 +18,8 @@
 
 namespace infold::rank {
 
-// Calls are numbered from 1, and the same number means the same call on every rank. 0 does not name
-// a call but the job.
+// Calls are numbered from 1, and the same number means the same call on every rank. The number 0
+// stands for the job as a whole.
 struct CallName {
   core::Collective collective = core::Collective::barrier;
   std::uint64_t number = 0;
@@ -38,9 +38,9 @@ std::string ranks_text(const core::RankRanges& ranges);
 struct FailedCall {
   CallName name;
   std::uint64_t elements = 0;
-  bool composed = false;   // a transfer's elements are not those of the call's tensors
-  bool exchanges = false;  // in this wire format, unlike others, such a transfer comes first
-  std::uint16_t rank = 0;  // of the communicator
+  bool composed = false;   // transfers have other numbers of elements than the call's tensors
+  bool exchanges = false;  // this wire format begins with a transfer that other formats lack
+  std::uint16_t rank = 0;  // this rank's number in the communicator
   base::Duration elapsed;  // since the call
   std::span<const std::string> site_names = {};
   std::string_view lost_switch = {};  // its address, if it differs from the site's

@@ -16,7 +16,7 @@ namespace infold::rank {
 struct RowsMemory {
   std::weak_ptr<ScratchPool> pool;
   DataType type = DataType::f32;
-  std::size_t rows = 0;  // of the whole tensor
+  std::size_t rows = 0;  // all rows of the tensor
   std::size_t row_elements = 1;
   std::size_t count = 0;  // rows in memory
   Scratch values = {};

@@ -48,8 +48,8 @@ class DriverSet {
     for (const auto& driver : drivers_) driver->with_worker(use);
   }
 
-  // Why the job has ended, and the message that tells other parties. All workers soon have the same
-  // answer.
+  // Returns why the job has ended. end_said() returns the message that tells other parties. The
+  // workers may differ for a moment, and agree soon.
   std::optional<core::Failure> failure();
   std::optional<core::Abort> end_said();
   core::RankRanges waiting_for(core::TransferId id);

@@ -68,7 +68,7 @@ class JobSession final : public Membership {
   Result<void> find_hosts();
   Result<void> find_rendezvous();
   Result<void> open_sockets();
-  Error cannot_send(const base::Error& error) const;  // of a socket that these steps open
+  Error cannot_send(const base::Error& error) const;  // for sockets of these steps
   Result<void> open_rendezvous();
   Result<void> meet();
   Result<void> settle_terms(const CallHistory& history);

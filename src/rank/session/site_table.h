@@ -31,7 +31,7 @@ struct SiteTable {
   std::uint16_t rank = 0;  // the rank that this table is for
   std::vector<io::SocketAddress> addresses;
   std::vector<std::string> names;         // for errors
-  std::vector<std::uint8_t> first_sites;  // of each join server
+  std::vector<std::uint8_t> first_sites;  // the first site of each join server
   std::optional<std::uint8_t> own;        // the site that this rank brings
 };
 

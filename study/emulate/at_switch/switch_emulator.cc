@@ -74,7 +74,7 @@ join::Answer<std::vector<io::SocketAddress>> sites_of(const join::JobTerms& term
   for (const join::SiteAddress& site : terms.sites) {
     auto address = io::SocketAddress::parse_number(site.address, "a site");
     if (!address || address->is_any()) {
-      return refuse("the switch has a site at " + site.address + ", which is no address");
+      return refuse("the switch has a site at " + site.address + ", which is not an address");
     }
     address->take_link(real_switch);
     sites.push_back(*address);

@@ -41,7 +41,7 @@ tl::expected<std::vector<base::Duration>, std::string> row_of(std::string_view l
     const auto lag = lag_of(field);
     if (!lag) {
       return tl::unexpected(
-          fmt::format("line {}, rank {}: '{}' is no number of microseconds from 0 to {:.0f}",
+          fmt::format("line {}, rank {}: '{}' is not a number of microseconds from 0 to {:.0f}",
                       number, row.size(), trace::printable(field), kLagUsMax));
     }
     row.push_back(*lag);

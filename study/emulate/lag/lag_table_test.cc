@@ -29,7 +29,7 @@ TEST(LagTable, HasARowForEachTransferAndBeginsAgain) {
 }
 
 TEST(LagTable, NamesItsFaults) {
-  EXPECT_THAT(fault("0,1,2\n0,,2\n"), HasSubstr("line 2, rank 1: '' is no number"));
+  EXPECT_THAT(fault("0,1,2\n0,,2\n"), HasSubstr("line 2, rank 1: '' is not a number"));
   EXPECT_THAT(fault("0,1\n"), HasSubstr("line 1 has 2 numbers, and there are 3 ranks"));
   EXPECT_THAT(fault("0,1,2,3\n"), HasSubstr("line 1 has 4 numbers"));
   EXPECT_THAT(fault("0,-1,2\n"), HasSubstr("rank 1: '-1'"));

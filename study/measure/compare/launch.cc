@@ -106,10 +106,12 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
   desk::Words where = {"--rendezvous", fmt::format("{}:{}", lab.address(0), kMeetingPort),
                        "--place", "workers"};
   if (!switches.empty()) {
-    where = {"--switch",        fmt::format("{}", fmt::join(switches, ",")),
-             "--place",         places.on_workers ? "mixed" : "switches",
-             "--switch-weight", fmt::format("{}", places.switch_weight),
-             "--worker-weight", fmt::format("{}", places.worker_weight)};
+    where = {"--switch", fmt::format("{}", fmt::join(switches, ",")), "--place", "switches"};
+  }
+  if (!switches.empty() && places.on_workers) {
+    where.back() = "mixed";
+    where.insert(where.end(), {"--switch-weight", fmt::format("{}", places.switch_weight),
+                               "--worker-weight", fmt::format("{}", places.worker_weight)});
   }
   for (std::uint64_t rank = 0; rank < job.world; ++rank) {
     desk::Words words = {lab.places().infold, "bench", "allreduce"};

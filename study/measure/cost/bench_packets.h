@@ -30,7 +30,7 @@ plan::Plan bench_plan(std::uint16_t world, std::uint16_t slots);
 
 enum class BenchValues {
   usual,    // within a few octaves, so that exponents differ between workers
-  hostile,  // of three sizes so far apart that two doubles cannot hold their exact sum
+  hostile,  // numbers of three sizes so far apart that two doubles cannot hold their exact sum
 };
 
 const core::TensorCodec& bench_codec(core::ElementLayout layout);

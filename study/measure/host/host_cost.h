@@ -35,7 +35,7 @@ struct HostCost {
   std::string implementation;  // "infold-native", "gloo-ring"
   HostSample job;
   std::optional<HostParts> parts;  // for infold
-  double bound_s = 0;              // likewise
+  double bound_s = 0;              // for infold
   double of_gloo = 0;              // the time for a GB divided by Gloo's; 0: not measured
 
   // The time that a rank in a job needs but no part has: wake-ups, switching between processes, and

@@ -182,7 +182,7 @@ double union_density(double density, std::uint32_t workers) {
   return 1 - std::pow(1 - density, workers);
 }
 
-Report omnireduce(const OmnireduceOptions& options) {
+Report omnireduce(const OmnireduceOptions& options, const Progress& progress) {
   Report report;
   Table table(options.blocks);
   report.setting = {
@@ -194,9 +194,14 @@ Report omnireduce(const OmnireduceOptions& options) {
       "Efficiency: the union's bytes at 12.5 GB/s, over the time. Frames of MTU 1500 allow 93.5 "
       "%."};
   const std::vector<double>& wanted = options.densities;
+  const auto is_wanted = [&wanted](const Point& point) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), point.density) != wanted.end();
+  };
+  Rows rows(progress, static_cast<std::size_t>(std::ranges::count_if(kPoints, is_wanted)));
   for (const Point& point : kPoints) {
-    const bool is_wanted = std::find(wanted.begin(), wanted.end(), point.density) != wanted.end();
-    if (wanted.empty() || is_wanted) table.add(report, point);
+    if (!is_wanted(point)) continue;
+    rows.begin(fmt::format("{:g} % zero blocks", std::round(1000 * (1 - point.density)) / 10));
+    table.add(report, point);
   }
   for (const std::vector<Figure>* part : {&table.efficiencies, &table.gains, &table.volumes}) {
     report.figures.insert(report.figures.end(), part->begin(), part->end());

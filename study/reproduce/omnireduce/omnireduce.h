@@ -18,7 +18,7 @@ struct OmnireduceOptions {
 };
 
 // The authors' figures that depend on the size stand beside ours only at their size.
-Report omnireduce(const OmnireduceOptions& options = {});
+Report omnireduce(const OmnireduceOptions& options = {}, const Progress& progress = {});
 
 // Returns the share of blocks that at least one of these ranks has, if each rank has this share at
 // independent places.

@@ -48,7 +48,7 @@ double their_time(const LossOptions& options, std::uint16_t slots, double loss) 
 
 }  // namespace
 
-Report switchml_loss(const LossOptions& options) {
+Report switchml_loss(const LossOptions& options, const Progress& progress) {
   Report report;
   report.setting = {
       fmt::format("8 workers, 10 Gbit/s, 64 elements a packet, {} of f32, round trip 10 us; each "
@@ -57,10 +57,13 @@ Report switchml_loss(const LossOptions& options) {
       "The authors' plot of inflation could not be read. The figures beside ours come from a "
       "simulation of their rules, packet by packet: a timer of 1 ms, and no chunk moves to another "
       "slot. They use 128 slots, and infold 512 by default."};
+  Rows rows(progress, std::size(kSlots) * (1 + std::size(kLevels)));
   for (const std::uint16_t slots : kSlots) {
+    rows.begin(fmt::format("no loss, {} slots", slots));
     const double our_base_s = our_time(report, options, slots, 0);
     const double their_base_s = their_time(options, slots, 0);
     for (const Level& level : kLevels) {
+      rows.begin(fmt::format("{:g} % loss, {} slots", 100 * level.loss, slots));
       const double ours = our_time(report, options, slots, level.loss) / our_base_s;
       const double theirs = their_time(options, slots, level.loss) / their_base_s;
       report.figures.push_back(

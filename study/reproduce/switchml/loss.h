@@ -14,6 +14,6 @@ struct LossOptions {
   std::uint64_t elements = 25'000'000;  // 100 MB
 };
 
-Report switchml_loss(const LossOptions& options = {});
+Report switchml_loss(const LossOptions& options = {}, const Progress& progress = {});
 
 }  // namespace infold::reproduce

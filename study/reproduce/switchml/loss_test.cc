@@ -3,13 +3,25 @@
 // Runs the reproduction on a small scale.
 #include "study/reproduce/switchml/loss.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace infold::reproduce {
 namespace {
 
 TEST(SwitchmlLoss, MeetsItsTargets) {
-  const Report report = switchml_loss({.elements = 1'000'000});
+  std::vector<std::string> rows;
+  const Report report =
+      switchml_loss({.elements = 1'000'000},
+                    [&rows](const std::string& row, std::size_t number, std::size_t all) {
+                      rows.push_back(row);
+                      EXPECT_EQ(number, rows.size());
+                      EXPECT_EQ(all, 8U);
+                    });
+  EXPECT_EQ(rows.size(), 8U);
+  EXPECT_EQ(rows[3], "1 % loss, 128 slots");
   ASSERT_EQ(report.figures.size(), 6U);
   ASSERT_EQ(report.targets.size(), 3U);
   for (const Target& target : report.targets) EXPECT_TRUE(target.is_met) << target.text;

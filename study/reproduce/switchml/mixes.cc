@@ -31,6 +31,11 @@ constexpr double kEvenWithin = 0.01;
 // A packet of integers, without exponents: header 32, and what a link adds to a datagram.
 constexpr Frame kFrame = {.elements = 352, .bytes = 32 + 4 * 352 + 66};
 
+constexpr std::array<std::uint16_t, 2> kRacks = {1, 4};
+constexpr std::array<std::uint32_t, 3> kShares = {4, 8, 16};
+// The first three of mix::kSchedulers.
+constexpr std::size_t kCompared = 3;
+
 constexpr const char* kClosed =
     "The closed form has one queue for the link and one for the GPU. It knows no windows, and its "
     "pipeline fill is the round trip and a packet on each further link.";
@@ -60,14 +65,15 @@ double closed_s(const Model& model, double scale, std::uint32_t links) {
   return step_s(model.layers, 1, {kFrame.elements_per_second(kLink), scale * fill_s});
 }
 
-void add_alone(Report& report, const MixesOptions& options) {
+void add_alone(Report& report, const MixesOptions& options, Rows& rows) {
   double worst = 0;
-  for (const std::uint16_t racks : {std::uint16_t{1}, std::uint16_t{4}}) {
+  for (const std::uint16_t racks : kRacks) {
     MixOptions cluster;
     cluster.hosts = {.racks = racks, .hosts_per_rack = static_cast<std::uint16_t>(8 / racks)};
     cluster.scale = options.scale_alone;
     cluster.sigma = 0;
     for (const Model& model : models()) {
+      rows.begin(fmt::format("{} alone, {} rack{}", model.name, racks, racks > 1 ? "s" : ""));
       const mix::MixOutcome outcome = run(report, cluster, {{0, &model, 8, 1}});
       const Figure figure = {fmt::format("{}, one iteration of 8 workers in {} rack{}", model.name,
                                          racks, racks > 1 ? "s" : ""),
@@ -86,7 +92,8 @@ void add_alone(Report& report, const MixesOptions& options) {
 }
 
 // Both jobs have a worker on each of four hosts.
-void add_pair(Report& report, const MixesOptions& options, const JobSpec& first, JobSpec second) {
+void add_pair(Report& report, const MixesOptions& options, Rows& rows, const JobSpec& first,
+              JobSpec second) {
   MixOptions cluster;
   cluster.hosts = {.racks = 1, .hosts_per_rack = 4, .places_per_host = 2};
   cluster.scale = options.scale;
@@ -96,7 +103,8 @@ void add_pair(Report& report, const MixesOptions& options, const JobSpec& first,
   for (std::uint32_t i = 0; i < options.offsets; ++i) {
     const double part = static_cast<double>(i) / options.offsets;
     second.submit_s = part * step;
-    std::array<double, 3> means{};
+    rows.begin(fmt::format("{} and {}", first.model->name, second.model->name));
+    std::array<double, kCompared> means{};
     for (std::size_t each = 0; each < means.size(); ++each) {
       cluster.scheduler = mix::kSchedulers[each];
       means[each] = mean_completion_s(run(report, cluster, {first, second}));
@@ -137,11 +145,12 @@ double mean_over_lists(Report& report, const MixesOptions& options, MixOptions c
   return sum_s / options.lists;
 }
 
-void add_lists(Report& report, const MixesOptions& options) {
+void add_lists(Report& report, const MixesOptions& options, Rows& rows) {
   MixOptions cluster = racks_below_a_spine(options);
-  std::array<double, 3> means{};
+  std::array<double, kCompared> means{};
   for (std::size_t i = 0; i < means.size(); ++i) {
     cluster.scheduler = mix::kSchedulers[i];
+    rows.begin(fmt::format("{} jobs, {}", options.jobs, scheduler_name(cluster.scheduler)));
     means[i] = mean_over_lists(report, options, cluster);
     report.figures.push_back({fmt::format("{} jobs, mean completion, {}", options.jobs,
                                           scheduler_name(cluster.scheduler)),
@@ -156,11 +165,12 @@ void add_lists(Report& report, const MixesOptions& options) {
 // A path of two levels holds about 12 packets. With few fixed shares, each fills the path, but jobs
 // wait for a share. With many shares all jobs begin, but none fills the path. Taking turns also
 // lets all jobs begin.
-void add_scarce_slots(Report& report, const MixesOptions& options) {
+void add_scarce_slots(Report& report, const MixesOptions& options, Rows& rows) {
   MixOptions cluster = racks_below_a_spine(options);
   cluster.slots = 64;
   cluster.piece_chunks = 8;
   const auto add = [&](const std::string& how) {
+    rows.begin(fmt::format("{} jobs, {}", options.jobs, how));
     const double mean_s = mean_over_lists(report, options, cluster);
     report.figures.push_back(
         {fmt::format("{} jobs, switches of {} slots, {}", options.jobs, cluster.slots, how), "s",
@@ -168,7 +178,7 @@ void add_scarce_slots(Report& report, const MixesOptions& options) {
     return mean_s;
   };
   double smallest_s = 0;
-  for (const std::uint32_t shares : {4U, 8U, 16U}) {
+  for (const std::uint32_t shares : kShares) {
     cluster.shares = shares;
     smallest_s = add(fmt::format("{} fixed shares", shares));
   }
@@ -182,7 +192,7 @@ void add_scarce_slots(Report& report, const MixesOptions& options) {
 
 }  // namespace
 
-Report switchml_mixes(const MixesOptions& options) {
+Report switchml_mixes(const MixesOptions& options, const Progress& progress) {
   Report report;
   report.setting = {
       "Links have 10 Gbit/s and 5 us from a host to its rack's switch and back. Layers and their "
@@ -192,12 +202,14 @@ Report switchml_mixes(const MixesOptions& options) {
                   options.scale_alone, options.scale),
       "Two jobs share the links of four hosts. Lists of jobs run on 8 racks of 7 hosts below a "
       "spine."};
-  add_alone(report, options);
+  Rows rows(progress,
+            kRacks.size() * models().size() + 2 * options.offsets + kCompared + kShares.size() + 1);
+  add_alone(report, options, rows);
   const JobSpec bert = {0, mix::find_model("BERT-large"), 4, 4};
-  add_pair(report, options, bert, {0, mix::find_model("VGG-16"), 4, 4});
-  add_pair(report, options, bert, {0, mix::find_model("ResNet-50"), 4, 8});
-  add_lists(report, options);
-  add_scarce_slots(report, options);
+  add_pair(report, options, rows, bert, {0, mix::find_model("VGG-16"), 4, 4});
+  add_pair(report, options, rows, bert, {0, mix::find_model("ResNet-50"), 4, 8});
+  add_lists(report, options, rows);
+  add_scarce_slots(report, options, rows);
   return report;
 }
 

@@ -19,6 +19,6 @@ struct MixesOptions {
   std::uint32_t lists = 3;  // lists of this many jobs, drawn from seeds 1, 2, ...
 };
 
-Report switchml_mixes(const MixesOptions& options = {});
+Report switchml_mixes(const MixesOptions& options = {}, const Progress& progress = {});
 
 }  // namespace infold::reproduce

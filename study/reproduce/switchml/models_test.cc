@@ -15,7 +15,7 @@ namespace {
 
 struct Total {
   std::string_view model;
-  double millions;    // of parameters
+  double millions;    // millions of parameters
   double compute_ms;  // forward and backward on a V100
 };
 // The published totals, with the digits that are printed.

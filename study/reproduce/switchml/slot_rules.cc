@@ -16,7 +16,7 @@ namespace {
 
 struct Packet {
   std::int64_t at_ps = 0;
-  std::uint64_t order = 0;  // of sending: decides between packets that arrive at one time
+  std::uint64_t order = 0;  // decides between packets that arrive at one time
   std::uint32_t worker = 0;
   std::uint32_t slot = 0;
   std::uint64_t round = 0;  // the chunk is slot + round x slots
@@ -34,7 +34,7 @@ struct Timer {
   std::uint32_t worker = 0;
   std::uint32_t slot = 0;
   std::uint64_t round = 0;
-  std::uint64_t sending = 0;  // of this worker and slot: a later sending has a timer of its own
+  std::uint64_t sending = 0;  // numbers the sendings of a slot; each has its own timer
 };
 
 class Run {

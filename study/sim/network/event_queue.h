@@ -31,6 +31,7 @@ class EventQueue {
   }
 
   bool empty() const { return heap_.empty(); }
+  bool full() const { return free_ == kNone; }
   std::uint32_t size() const { return size_; }
   // Requires: !empty().
   base::Instant next_at() const { return time_of(heap_.front().key); }

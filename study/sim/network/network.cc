@@ -145,17 +145,28 @@ void Network::send(PathId path, PacketIndex packet) {
   hash_ =
       base::mix64(hash_ ^ hash ^ static_cast<std::uint64_t>(now_.ns) ^ (std::uint64_t{path} << 48));
   for (Observer* observer : observers_) observer->on_send(now_, paths_[path], bytes, hash);
+  push_ready({.packet = packet, .path = path, .hop = 0});
+}
+
+void Network::push_ready(Parcel parcel) {
   const std::uint32_t mask = static_cast<std::uint32_t>(ready_.size()) - 1;
-  CHECK_THAT(ready_count_, <=, mask);
-  ready_[(ready_first_ + ready_count_++) & mask] = {.packet = packet, .path = path, .hop = 0};
+  if (ready_count_ > mask) {
+    packets_.note_shortage();
+    packets_.release(parcel.packet);
+    return;
+  }
+  ready_[(ready_first_ + ready_count_++) & mask] = parcel;
 }
 
 void Network::forward(base::Instant at, NodeId from, Parcel parcel) {
   ++parcel.hop;
   if (at <= now_) {
-    const std::uint32_t mask = static_cast<std::uint32_t>(ready_.size()) - 1;
-    CHECK_THAT(ready_count_, <=, mask);
-    ready_[(ready_first_ + ready_count_++) & mask] = parcel;
+    push_ready(parcel);
+    return;
+  }
+  if (events_.full()) {
+    packets_.note_shortage();
+    packets_.release(parcel.packet);
     return;
   }
   events_.push(from, at, parcel);

@@ -98,6 +98,7 @@ class Network final : public Outlet {
   void visit(Parcel parcel);
   void time_out(NodeId node);
   void arm(NodeId node);
+  void push_ready(Parcel parcel);
 
   PacketPool packets_;
   EventQueue<Parcel> events_;

@@ -18,14 +18,20 @@ constexpr std::size_t kLineBytes = 64;
 PacketPool::PacketPool(std::uint32_t packet_count_max, std::uint32_t packet_bytes_max)
     : packet_bytes_max_(packet_bytes_max),
       stride_((packet_bytes_max + kLineBytes - 1) / kLineBytes * kLineBytes),
-      buffers_(std::make_unique_for_overwrite<std::byte[]>(packet_count_max * stride_)),
-      packets_(packet_count_max) {
+      buffers_(std::make_unique_for_overwrite<std::byte[]>((packet_count_max + std::size_t{1}) *
+                                                           stride_)),
+      packets_(packet_count_max + std::size_t{1}) {
   free_.resize(packet_count_max);
   for (std::uint32_t i = 0; i < packet_count_max; ++i) free_[i] = packet_count_max - 1 - i;
 }
 
 PacketIndex PacketPool::take() {
-  CHECK(!free_.empty());
+  if (free_.empty()) {
+    note_shortage();
+    packets_[spare()] = {};
+    packets_[spare()].references = 1;
+    return spare();
+  }
   const PacketIndex packet = free_.back();
   free_.pop_back();
   packets_[packet] = {};

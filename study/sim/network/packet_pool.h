@@ -2,7 +2,8 @@
 //
 // Buffers for the datagrams under way, allocated once. A multicast is one buffer with many
 // references, so a result for 64 workers is written once. The pool never grows. If a scenario needs
-// more packets than the named maximum, it is broken and the run stops.
+// more packets than the named maximum, it is broken, and the process stops. A caller that tolerates
+// this gets a spare packet instead, and must end the run itself.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ class PacketPool {
     packets_[packet].references += references;
   }
   void release(PacketIndex packet) {
+    if (packet == spare()) return;
     CHECK_THAT(packets_[packet].references, >, 0U);
     if (--packets_[packet].references == 0) free_.push_back(packet);
   }
@@ -53,11 +55,19 @@ class PacketPool {
   bool damaged(PacketIndex packet) const { return packets_[packet].damaged; }
   std::uint16_t checksum_sent(PacketIndex packet) const { return packets_[packet].checksum; }
 
+  // From now on, a shortage is only noted.
+  void tolerate_shortage() { tolerates_shortage_ = true; }
+  void note_shortage() {
+    CHECK(tolerates_shortage_);
+    ran_out_ = true;
+  }
+  bool ran_out() const { return ran_out_; }
+
   std::uint32_t in_use() const {
-    return static_cast<std::uint32_t>(packets_.size() - free_.size());
+    return static_cast<std::uint32_t>(packet_count_max() - free_.size());
   }
   std::uint32_t high_water() const { return high_water_; }
-  std::uint32_t packet_count_max() const { return static_cast<std::uint32_t>(packets_.size()); }
+  std::uint32_t packet_count_max() const { return static_cast<std::uint32_t>(packets_.size() - 1); }
 
  private:
   struct Packet {
@@ -69,6 +79,8 @@ class PacketPool {
     std::uint32_t version = 0;
   };
 
+  // The packet that all get who take one after the others have run out. It is never free.
+  PacketIndex spare() const { return packet_count_max(); }
   std::byte* at(PacketIndex packet) const {
     return buffers_.get() + static_cast<std::size_t>(packet) * stride_;
   }
@@ -80,6 +92,8 @@ class PacketPool {
   std::vector<PacketIndex> free_;  // last in, first out, so that few buffers stay in cache
   std::uint32_t high_water_ = 0;
   std::uint32_t versions_ = 0;
+  bool tolerates_shortage_ = false;
+  bool ran_out_ = false;
 };
 
 }  // namespace infold::sim

@@ -32,7 +32,7 @@ struct Wiring {
   std::unique_ptr<Network> network;
   std::vector<WorkerNode*> workers;                       // by rank; null: a portal
   std::vector<std::vector<PathId>> to_sites;              // for each rank
-  std::vector<std::vector<PathId>> from_sites;            // likewise
+  std::vector<std::vector<PathId>> from_sites;            // for each rank
   std::vector<std::vector<AggregatorNode*>> aggregators;  // by site, in the plan's order
   std::vector<NodeId> worker_nodes;
   std::vector<std::vector<NodeId>> aggregator_nodes;

@@ -36,7 +36,7 @@ TEST(Wiring, ARackAndAHostHaveOneLinkForAllTrees) {
     // Three ranks share the host's link.
     EXPECT_EQ(links_of(scenario), kWays * (kRanks - 3 + 2 + 1));
     scenario.lower_links->rack = {};
-    EXPECT_EQ(links_of(scenario), kWays * (kRanks - 3 + 1)) << "no limit and no delay is no link";
+    EXPECT_EQ(links_of(scenario), kWays * (kRanks - 3 + 1)) << "no link without limit and delay";
   }
 }
 

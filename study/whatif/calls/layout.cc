@@ -17,7 +17,7 @@ namespace {
 
 // The slots that one of infold's ranks asks for.
 constexpr join::Slots kAsked = {64, 448};
-constexpr std::uint32_t kChildrenMax = INFOLD_WORKERS_MAX;  // of one aggregator
+constexpr std::uint32_t kChildrenMax = INFOLD_WORKERS_MAX;  // the most children of one aggregator
 // The limit for all groups together. Each member may have a packet under way in each slot.
 constexpr std::size_t kMembersMax = 2048;
 // As many packets as in a network with one job (study/sim/nodes/wiring.cc).

@@ -119,7 +119,7 @@ class Rank {
   void check(const std::vector<std::byte>& answer, std::uint16_t slot, std::uint32_t round) {
     core::Packet packet;
     if (core::parse(answer, packet) != core::Malformed::none) {
-      wrong = "an answer that is no packet";
+      wrong = "an answer that is not a packet";
       return;
     }
     std::int32_t expected = 0;

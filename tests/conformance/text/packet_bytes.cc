@@ -32,7 +32,7 @@ bool is_block_float(const Signature& signature) {
 }
 
 unsigned element_width(const Signature& signature) {
-  constexpr unsigned kWidths[] = {4, 2, 2, 8, 1, 1, 4, 8};  // of the data types
+  constexpr unsigned kWidths[] = {4, 2, 2, 8, 1, 1, 4, 8};  // the bytes of each data type
   if (is_native(signature)) return kWidths[signature.dtype];
   return is_block_float(signature) ? 1U << (signature.format - INFOLD_FORMAT_BFP8)
                                    : 1U << signature.format;

@@ -183,7 +183,7 @@ std::vector<Ranks> take_ranks(Cursor& cursor) {
           dash == std::string::npos ? first : std::stoll(token.substr(dash + 1));
       ranks.push_back({first, last - first + 1, dash != std::string::npos});
     } catch (const std::logic_error&) {
-      cursor.fail("'" + token + "' is no range of ranks");
+      cursor.fail("'" + token + "' is not a range of ranks");
     }
   }
   return ranks;

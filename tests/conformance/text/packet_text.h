@@ -26,13 +26,13 @@ struct Ranks {
 
 // The four header fields that all packets of a chunk share.
 struct Signature {
-  std::optional<std::int64_t> elements;  // else the length of the payload, or as the packet before
+  std::optional<std::int64_t> elements;  // absent: the payload's, or those of the packet before
   std::int64_t last_elements = 0;
   unsigned format = INFOLD_FORMAT_I32;
   unsigned dtype = INFOLD_DTYPE_I32;
   unsigned reduction = INFOLD_REDUCTION_SUM;
   unsigned collective = INFOLD_COLLECTIVE_ALL_REDUCE;
-  std::optional<std::int64_t> shape;  // else one tensor with just these elements, root 0
+  std::optional<std::int64_t> shape;  // if absent: one tensor with just these elements, and root 0
 };
 
 struct PacketText {
@@ -59,7 +59,8 @@ struct PacketText {
   // Four bits for the quarters of each of these blocks, if the packet leaves out quarters. The
   // lists of elements then have only the quarters with a bit.
   std::vector<std::vector<std::int64_t>> quarters;
-  // For a partial sum of native. The doubles of part 0 are in `elements`, and all doubles are bits.
+  // Describes a partial sum of native. The doubles of part 0 are in `elements`, and all doubles are
+  // bits.
   std::int64_t part = 0;
   std::int64_t parts = 1;
   std::vector<std::int64_t> second;     // second doubles
@@ -67,7 +68,7 @@ struct PacketText {
   std::int64_t first_row = 0;
   std::vector<std::vector<std::int64_t>> rows;
   std::vector<Ranks> missing;
-  std::int64_t missing_bytes = 0;  // of the set of bits
+  std::int64_t missing_bytes = 0;  // bytes of the set of bits
   std::int64_t reason = INFOLD_ABORT_CANCELLED;
   std::int64_t rank = 0;
   std::int64_t other = 0;

@@ -51,7 +51,7 @@ class Cursor {
   // Takes hexadecimal bytes up to the first token that is not such a byte.
   std::vector<std::byte> take_hex();
   [[noreturn]] void fail(const std::string& what) const;
-  // For messages.
+  // Messages quote this.
   const Step& step() const { return step_; }
 
  private:

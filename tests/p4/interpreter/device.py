@@ -75,7 +75,7 @@ class Pass:
 
     def __init__(self):
         self.variables, self.touched, self.subtracted, self.deposits = {}, set(), {}, {}
-        self.counted, self.notes = [], []
+        self.added, self.counted, self.notes = {}, [], []
 
     def put(self, name, value, width):
         if name not in self.variables or not isinstance(value, int) or value >> width:

@@ -131,14 +131,17 @@ def deposit(p):
 
 class Checksum:
     """In a parser, the deposited value is zero less the fields that were subtracted, and less all
-    headers that are extracted later. In a deparser, invalid headers are left out.
+    headers that are extracted later. A parser can also compare fields that include a checksum, and
+    get whether they are wrong. In a deparser, invalid headers are left out.
     """
 
     def __init__(self, name):
         self.name = name
 
     def call(self, method, expressions, node):
-        only(method, "update", "subtract", "subtract_all_and_deposit")
+        only(method, "update", "subtract", "subtract_all_and_deposit", "add", "verify")
+        if method == "verify":
+            return lambda p: folded(p.added.pop(self.name)) != 0xFFFF
         first, *others = [argument["expression"] for argument in each(node["arguments"])]
         if method == "subtract_all_and_deposit":
             target = expressions.target(first)
@@ -146,6 +149,8 @@ class Checksum:
         items = expressions.items(first, only_valid=method == "update")
         if method == "subtract":
             return lambda p: self.subtract(p, as_bytes(items(p)))
+        if method == "add":
+            return lambda p: p.added.update({self.name: as_bytes(items(p))})
         zeros_as_ones = bool(others) and expressions.compile(others[0])(None)
         return lambda p: self.update(as_bytes(items(p)), zeros_as_ones)
 

@@ -141,5 +141,5 @@ def joined(items):
 def as_bytes(items):
     number, width = joined(items)
     if width % 8:
-        raise Broken(f"{width} bits are no bytes")
+        raise Broken(f"{width} bits are not whole bytes")
     return number.to_bytes(width // 8, "big")

@@ -317,6 +317,80 @@ header lane_t {
     transition accept; \
   }
 
+// Moves past those of a packet, so that they are left out of what is sent.
+#define SKIP_LANES(NAME) \
+  state NAME { \
+    transition select(headers.infold.ELEMENTS) { \
+      64: NAME##_all; \
+      32 &&& 0xffe0: NAME##_32; \
+      16 &&& 0xfff0: NAME##_16; \
+      8 &&& 0xfff8: NAME##_8; \
+      4 &&& 0xfffc: NAME##_4; \
+      2 &&& 0xfffe: NAME##_2; \
+      1 &&& 0xffff: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_all { \
+    packet.advance(1024); \
+    packet.advance(512); \
+    packet.advance(256); \
+    packet.advance(128); \
+    packet.advance(64); \
+    packet.advance(32); \
+    packet.advance(32); \
+    transition accept; \
+  } \
+  state NAME##_32 { \
+    packet.advance(1024); \
+    transition select(headers.infold.ELEMENTS) { \
+      16 &&& 0x10: NAME##_16; \
+      8 &&& 0x18: NAME##_8; \
+      4 &&& 0x1c: NAME##_4; \
+      2 &&& 0x1e: NAME##_2; \
+      1 &&& 0x1f: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_16 { \
+    packet.advance(512); \
+    transition select(headers.infold.ELEMENTS) { \
+      8 &&& 0x08: NAME##_8; \
+      4 &&& 0x0c: NAME##_4; \
+      2 &&& 0x0e: NAME##_2; \
+      1 &&& 0x0f: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_8 { \
+    packet.advance(256); \
+    transition select(headers.infold.ELEMENTS) { \
+      4 &&& 0x04: NAME##_4; \
+      2 &&& 0x06: NAME##_2; \
+      1 &&& 0x07: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_4 { \
+    packet.advance(128); \
+    transition select(headers.infold.ELEMENTS) { \
+      2 &&& 0x02: NAME##_2; \
+      1 &&& 0x03: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_2 { \
+    packet.advance(64); \
+    transition select(headers.infold.ELEMENTS) { \
+      1 &&& 0x01: NAME##_1; \
+      default: accept; \
+    } \
+  } \
+  state NAME##_1 { \
+    packet.advance(32); \
+    transition accept; \
+  }
+
 #define LENGTHS \
       (KIND_ADD, 0, 40, 40) : fit(); \
       (KIND_ADD, 1, 44, 44) : fit(); \

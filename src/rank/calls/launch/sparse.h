@@ -42,7 +42,7 @@ class SparseLaunch : public Launch {
   Staging staging_;
   LaunchTerms terms_;
   base::Instant joined_;           // when the union was known
-  sparse::Opinions opinions_ = 0;  // of all ranks, once joined
+  sparse::Opinions opinions_ = 0;  // the opinions of all ranks, once they are joined
 };
 
 }  // namespace infold::rank

@@ -21,7 +21,7 @@ namespace {
 struct Layout {
   const char* name;
   Hosts hosts;
-  unsigned threads;  // of the switch
+  unsigned threads;  // threads of the switch
   std::uint32_t in_memory;
   std::uint32_t on_network;
 };

@@ -82,7 +82,7 @@ class SummingInMemory : public testing::TestWithParam<std::uint16_t> {
 
   struct Answer {
     core::Kind kind{};
-    std::int32_t last = 0;  // of the sum's elements
+    std::int32_t last = 0;  // the last of the sum's elements
   };
   // Receives the answers for the rank's worker, by site and slot.
   std::map<std::pair<std::uint32_t, std::uint16_t>, Answer> answers(std::uint16_t rank) {

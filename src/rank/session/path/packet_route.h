@@ -33,7 +33,7 @@ struct PacketRoute {
   static Result<PacketRoute> choose(const JoinOptions& options, const std::string& name,
                                     const io::SocketAddress& host);
 
-  io::UdpOptions udp_options() const;  // of sockets whose packets go this way
+  io::UdpOptions udp_options() const;  // options for sockets whose packets go this way
   std::string text() const;            // for people: "10.0.0.3 (eth0)"
 };
 

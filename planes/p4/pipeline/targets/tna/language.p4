@@ -61,6 +61,8 @@ const bit<3> TELL_WORKER = 2;
 #define COUNT(name_, verdict_) name_.count(verdict_);
 
 #define PARSE_PARAMETERS out metadata_t metadata, out ingress_intrinsic_metadata_t standard
+// Bits 7 and 8 of a port number the pipe. Each pipe has its own registers, and packets that pass
+// again come to those of the first. So the packets of other pipes are forwarded and never summed.
 #define START                              \
   state start {                            \
     packet.extract(standard);              \
@@ -68,13 +70,22 @@ const bit<3> TELL_WORKER = 2;
     metadata.verdict = NONE;               \
     transition select(standard.ingress_port) { \
       RECIRCULATION_PORT: again;           \
+      0x080 &&& 0x080: other_pipe;         \
+      0x100 &&& 0x100: other_pipe;         \
       default: ethernet;                   \
     }                                      \
+  }                                        \
+  state other_pipe {                       \
+    packet.extract(headers.ethernet);      \
+    transition accept;                     \
   }
 #define PARSED_SUM(sum_) Checksum() sum_;
 #define ADDRESSES_AND_PROTOCOL \
   { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol }
 #define TAKE_AWAY(sum_, fields_) sum_.subtract(fields_);
+#define COMPARE_SUM(sum_, header_, is_wrong_) \
+  sum_.add(header_);                          \
+  is_wrong_ = sum_.verify();
 #define PUT_REST(sum_, field_) sum_.subtract_all_and_deposit(field_);
 
 #define EGRESS_PARAMETERS                                      \

@@ -16,10 +16,17 @@
 #include "sum.p4"
 #include "egress.p4"
 
-// A party that sums elements verifies checksums (R-001). The sum that includes the checksum is 0,
-// even if a checksum of 0 was sent as 0xFFFF.
-control VerifyUdpChecksum(inout headers_t headers, inout metadata_t metadata) {
+// A party that sums elements verifies checksums (R-001), and a wrong IPv4 header is summed by nobody.
+// The sum that includes the checksum is 0, even if a UDP checksum of 0 was sent as 0xFFFF. After
+// either error, BMv2 sets `standard.checksum_error`.
+control VerifyChecksums(inout headers_t headers, inout metadata_t metadata) {
   apply {
+    verify_checksum(
+        headers.infold.isValid() && !headers.again.isValid(),
+        { headers.ipv4.version, headers.ipv4.words, headers.ipv4.service, headers.ipv4.bytes,
+          headers.ipv4.id, headers.ipv4.flags, headers.ipv4.fragment, headers.ipv4.hops,
+          headers.ipv4.protocol, headers.ipv4.checksum, headers.ipv4.from, headers.ipv4.to },
+        metadata.zero, HashAlgorithm.csum16);
     verify_checksum_with_payload(
         headers.infold.isValid() && !headers.again.isValid(),
         { headers.ipv4.from, headers.ipv4.to, 8w0, headers.ipv4.protocol, headers.udp.bytes,
@@ -44,4 +51,4 @@ control Deparse(packet_out packet, in headers_t headers) {
   apply { packet.emit(headers); }
 }
 
-V1Switch(Parse(), VerifyUdpChecksum(), Sum(), Address(), UpdateIpv4Checksum(), Deparse()) main;
+V1Switch(Parse(), VerifyChecksums(), Sum(), Address(), UpdateIpv4Checksum(), Deparse()) main;

@@ -55,12 +55,12 @@
 const bit<4> REDUCTION_MIN = 2;
 const bit<4> REDUCTION_OR = 4;
 #define MORE_LAYOUTS                                                                \
-  (VERSION, 0, KIND_ADD, 0x0202 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();         \
-  (VERSION, 0, KIND_SKIP, 0x0202 &&& 0xFFFF8FCF, 0 &&& SLOTS_BEYOND, _) : sum();    \
-  (VERSION, 0, KIND_QUERY, 0x0202 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();       \
-  (VERSION, 0, KIND_ADD, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();         \
-  (VERSION, 0, KIND_SKIP, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();        \
-  (VERSION, 0, KIND_QUERY, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _) : sum();
+  (VERSION, 0, KIND_ADD, 0x0202 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();      \
+  (VERSION, 0, KIND_SKIP, 0x0202 &&& 0xFFFF8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum(); \
+  (VERSION, 0, KIND_QUERY, 0x0202 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();    \
+  (VERSION, 0, KIND_ADD, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();      \
+  (VERSION, 0, KIND_SKIP, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();     \
+  (VERSION, 0, KIND_QUERY, 0x0204 &&& 0x8FCF, 0 &&& SLOTS_BEYOND, _, _) : sum();
 #define MORE_OPERATIONS                                     \
   } else if (headers.infold.REDUCTION == REDUCTION_MIN) {   \
     metadata.operation = operation_on_pair_t.min;           \
@@ -123,8 +123,9 @@ const bit<2> TELL_WORKER = 2;
     packet.extract(headers.task);                                         \
     transition accept;                                                    \
   }
-// The control VerifyUdpChecksum does this instead.
+// The control VerifyChecksums does this instead.
 #define PARSED_SUM(sum_)
+#define COMPARE_SUM(sum_, header_, is_wrong_)
 #define TAKE_AWAY(sum_, fields_)
 #define PUT_REST(sum_, field_)
 
