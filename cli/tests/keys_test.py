@@ -17,6 +17,7 @@ import urllib.request
 
 from mistakes import BARE, SECONDS, check, run_each
 
+SPEC_RANK = pathlib.Path(__file__).resolve().parents[2] / "examples" / "spec_worker" / "rank.py"
 SUM = ("bench", "allreduce", "--bytes", "4KiB", "--iterations", "2", "--warmup", "1", "--check")
 
 
@@ -75,34 +76,31 @@ def switch(infold, folder, *words):
         own.process.communicate()
 
 
+def start_rank(infold, folder, string, rank, world, words=SUM, **variables):
+    """Starts a rank of ours, which gets its string in a file."""
+    path = pathlib.Path(folder) / f"join-{rank}.txt"
+    path.write_text(string + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return subprocess.Popen(
+        [infold, *words, "--rank", str(rank), "--ranks", str(world), "--deadline", "20"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={
+            **BARE,
+            "INFOLD_SWITCHES": f"@{path}",
+            "INFOLD_LOG": "debug",
+            "INFOLD_SHARED_MEMORY": "off",
+            "INFOLD_JOB": "job",
+            **variables,
+        },
+    )
+
+
 def ranks(infold, folder, strings, world=2, **variables):
-    """Lets ranks join with these strings, which they get in files. Returns the statuses and all
-    that they have said."""
-    files = []
-    for rank in range(world):
-        path = pathlib.Path(folder) / f"join-{rank}.txt"
-        path.write_text(strings[rank % len(strings)] + "\n", encoding="utf-8")
-        path.chmod(0o600)
-        files.append(path)
+    """Lets ranks join with these strings. Returns the statuses and all that they have said."""
     started = [
-        subprocess.Popen(
-            [
-                infold,
-                *SUM,
-                *("--rank", str(rank), "--ranks", str(world), "--deadline", "20"),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env={
-                **BARE,
-                "INFOLD_SWITCHES": f"@{files[rank]}",
-                "INFOLD_LOG": "debug",
-                "INFOLD_SHARED_MEMORY": "off",
-                "INFOLD_JOB": "job",
-                **variables,
-            },
-        )
+        start_rank(infold, folder, strings[rank % len(strings)], rank, world, **variables)
         for rank in range(world)
     ]
     said = "".join(each.communicate(timeout=SECONDS)[0] for each in started)
@@ -227,6 +225,27 @@ def off_loopback_keys_are_the_default(infold, folder):
         check((said["keys"] is not None) == has_keys, said)
 
 
+def a_rank_from_the_specification_joins(infold, folder):
+    """The rank of examples/spec_worker has nothing but Python's own ssl."""
+    sizes = ("--bytes", "4,65536", "--iterations", "3", "--check")
+    with switch(infold, folder) as own:
+        _, narrow = token_new(infold, own, "--job", "default", "--ranks", "2")
+        words = ("bench", "allreduce", *sizes)
+        ours = start_rank(infold, folder, narrow, 0, 2, words, INFOLD_JOB="default")
+        spec = [sys.executable, str(SPEC_RANK), "--switch", narrow, "--rank", "1", "--ranks", "2"]
+        done = subprocess.run(
+            [*spec, "--elements", "1,16384", "--iterations", "3"],
+            env=BARE,
+            check=False,
+            text=True,
+            capture_output=True,
+            timeout=SECONDS,
+        )
+        said, _ = ours.communicate(timeout=SECONDS)
+        check(ours.returncode == 0, said)
+        check(done.returncode == 0 and done.stdout.count("ok") == 2, done.stdout + done.stderr)
+
+
 def tokens_are_never_shown(infold, folder):
     """Looks for the token in all that a switch, its ranks and its commands say, except for the
     string to join with."""
@@ -293,6 +312,7 @@ def main():
             what_cannot_be_read_changes_nothing,
             sighup_never_ends_a_switch_without_keys,
             off_loopback_keys_are_the_default,
+            a_rank_from_the_specification_joins,
             tokens_are_never_shown,
             a_string_on_the_command_line_gets_a_warning,
             a_directory_for_others_is_refused,
