@@ -22,7 +22,8 @@ constexpr std::size_t kListBytesMax = 64 << 10;
 
 using Strings = tl::expected<std::vector<JoinString>, std::string>;
 
-// Reads a whole file. A pipe is allowed, because a shell's <(command) is one.
+// Reads a whole file. A rank reads it again when it joins again, so a pipe, which can be read only
+// once, is refused. O_NONBLOCK keeps open() from waiting for the other end of a pipe.
 tl::expected<std::string, std::string> read_list(const std::string& path) {
   const auto cannot = [&](int error) {
     return tl::unexpected(fmt::format("cannot read {}: {}", path,
@@ -30,6 +31,11 @@ tl::expected<std::string, std::string> read_list(const std::string& path) {
   };
   const io::FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return cannot(errno);
+  struct stat found = {};
+  if (fstat(file.get(), &found) != 0) return cannot(errno);
+  if (!S_ISREG(found.st_mode)) {
+    return tl::unexpected(path + " is not a regular file, which could be read again later");
+  }
   std::string text;
   char buffer[4096];
   for (;;) {
@@ -42,9 +48,7 @@ tl::expected<std::string, std::string> read_list(const std::string& path) {
       return tl::unexpected(path + " is longer than a list of switches");
     }
   }
-  struct stat found = {};
-  if (fstat(file.get(), &found) != 0) return cannot(errno);
-  if (has_keys(text) && S_ISREG(found.st_mode) && (found.st_mode & S_IRWXO) != 0) {
+  if (has_keys(text) && (found.st_mode & S_IRWXO) != 0) {
     return tl::unexpected(fmt::format(
         "all users of this host have access to {}, which holds keys: chmod o= {}", path, path));
   }

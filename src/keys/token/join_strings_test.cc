@@ -57,12 +57,20 @@ TEST_F(JoinStrings, AFileWithKeysIsNotForAllUsers) {
 
 TEST_F(JoinStrings, ErrorsNameTheFaultAndNoKeys) {
   EXPECT_THAT(places({"@" + folder_.file("none")}).front(), HasSubstr("No such file"));
-  EXPECT_THAT(places({"@" + folder_.file(".")}).front(), HasSubstr("Is a directory"));
+  EXPECT_THAT(places({"@" + folder_.file(".")}).front(), HasSubstr("is not a regular file"));
   EXPECT_THAT(places({file("# nothing\n")}).front(), HasSubstr("names no switch"));
   EXPECT_THAT(places({file(std::string(65 << 10, 'a'))}).front(), HasSubstr("longer than a list"));
   const std::string cut = places({"a:1" + secret_.substr(0, secret_.size() - 1)}).front();
   EXPECT_THAT(cut, HasSubstr("'a:1' has a token that is not complete"));
   EXPECT_THAT(cut, Not(HasSubstr(token_.substr(0, 10))));
+}
+
+// Nobody writes to this pipe, so a wait for its other end would not be over.
+TEST_F(JoinStrings, APipeIsRefusedWithoutAWait) {
+  const std::string path = folder_.file("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(places({"@" + path}).front(),
+            "error: " + path + " is not a regular file, which could be read again later");
 }
 
 TEST(SplitJoinStrings, LeavesOutWhatIsEmpty) {

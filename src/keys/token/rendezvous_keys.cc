@@ -8,10 +8,8 @@ namespace infold::keys {
 
 tl::expected<RendezvousKeys, const char*> RendezvousKeys::of(std::string_view shared) {
   const auto failed = [](const char* why) { return tl::unexpected<const char*>(why); };
-  if (shared.size() < kSharedTextMin)
-    return failed("is too short; allowed: 16 to 1024 characters");
-  if (shared.size() > kSharedTextMax)
-    return failed("is too long; allowed: 16 to 1024 characters");
+  if (shared.size() < kSharedTextMin) return failed("is too short; allowed: 16 to 1024 characters");
+  if (shared.size() > kSharedTextMax) return failed("is too long; allowed: 16 to 1024 characters");
   constexpr const char* kNoOpenssl = "cannot be used, because OpenSSL has no memory";
   const std::optional<Secret> seed = derive(shared, "infold rendezvous identity");
   const std::optional<Secret> secret = derive(shared, "infold rendezvous token");
