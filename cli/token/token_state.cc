@@ -30,7 +30,7 @@ ExitCode token_failed(Output& output, std::string_view command, const std::strin
 }
 
 std::string time_text(std::int64_t not_after) {
-  constexpr std::int64_t kLast = 253'402'300'799;  // of the year 9999
+  constexpr std::int64_t kLast = 253'402'300'799;  // the year 9999 ends with it
   if (not_after > kLast) return "never";
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(not_after)));
 }

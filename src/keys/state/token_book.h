@@ -40,7 +40,7 @@ struct BookEntry {
 struct TokenBook {
   static constexpr std::size_t kEntriesMax = 8192;
 
-  std::uint64_t number = 1;  // of the current secret
+  std::uint64_t number = 1;  // counts secrets; the current one has it
   Secret current;
   std::optional<Secret> previous;
   std::vector<BookEntry> entries;

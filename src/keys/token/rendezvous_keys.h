@@ -21,9 +21,9 @@ inline constexpr std::size_t kSharedTextMin = 16;
 inline constexpr std::size_t kSharedTextMax = 1024;
 
 struct RendezvousKeys {
-  Identity identity;  // of rank 0
+  Identity identity;  // rank 0's
   Keyring keyring;    // by which rank 0 checks tokens
-  std::string token;  // of each rank
+  std::string token;  // every rank joins with it
 
   // The error is the end of a sentence about the text, and does not show it.
   static tl::expected<RendezvousKeys, const char*> of(std::string_view shared);

@@ -14,8 +14,8 @@ from attacks import CONNECTIONS_MAX, attack, close_all, flood_max, greeting, pla
 from frames import frame
 
 APPLICATION_DATA, HANDSHAKE, ALERT, CHANGE_CIPHER = 23, 22, 21, 20
-BLOCKED_S = 1  # for which a call of OpenSSL may block
-RECORD_MAX = 4608  # of a rank
+BLOCKED_S = 1  # a call of OpenSSL may block this long
+RECORD_MAX = 4608  # the longest record that a rank may send
 
 
 @contextlib.contextmanager
