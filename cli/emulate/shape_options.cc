@@ -23,12 +23,12 @@ constexpr std::size_t kPlanBytesMax = 4 << 20;
 void ShapeOptions::declare(Options& options) {
   options.whole<std::uint32_t>("--racks", racks_, {2, 256},
                                "Racks of nearly equal size, each with an emulated switch of its "
-                               "own below the root; rank 0 is in "
-                               "the first one; not with --place workers");
+                               "own below the root; rank 0 is in the first one; not with --place "
+                               "workers");
   options.whole<std::uint32_t>("--hosts", hosts_, {2, 256},
                                "Hosts of nearly equal size, whose ranks share memory and one link; "
-                               "a host with a real rank does "
-                               "not share; only with --place switches");
+                               "a host with a real rank does not share; only with --place "
+                               "switches");
   options.whole<std::uint32_t>("--switches", switches_,
                                {1, static_cast<std::uint32_t>(core::Stripe::kSitesMax)},
                                "Switches at the root, which divide the chunks as the threads of "

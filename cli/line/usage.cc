@@ -79,7 +79,7 @@ std::vector<std::string> options_of(const CLI::App& app) {
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) {
-         return !each->get_group().empty();  // --help lists the options that have a group
+         return !each->get_group().empty();  // --help lists the commands that have a group
        })) {
     names.push_back(command->get_name());
   }

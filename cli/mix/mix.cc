@@ -13,6 +13,7 @@
 #include "cli/mix/mix_table.h"
 #include "study/desk/interrupt.h"
 #include "study/mix/jobs/draw_jobs.h"
+#include "study/mix/program/model_list.h"
 #include "trace/views/perfetto.h"
 
 namespace infold::cli {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view kAll = "all";
 constexpr std::uint64_t kReports = 10;
-// Larger than the largest list of jobs.
+// Larger than the largest list of jobs, and enough for 20,000 layers.
 constexpr std::size_t kFileBytesMax = 1U << 20;
 
 class Mix final : public Command {
@@ -65,6 +66,7 @@ class Mix final : public Command {
         "  infold mix                                  60 drawn jobs, under each scheduler\n"
         "  infold mix --draw 20 --print-jobs           the list of 20 drawn jobs, to edit\n"
         "  infold mix --jobs jobs.csv --scheduler sincronia --json\n"
+        "  infold mix --models models.csv --draw 20    jobs that train models of your own\n"
         "  infold mix --draw 8 --scheduler priority --perfetto mix.json\n"
         "  infold mix --racks 16 --hosts 15 --placement spread --scale 400\n"
         "  infold mix --slots 64 --piece 8             slots are scarce\n"
@@ -79,7 +81,7 @@ class Mix final : public Command {
       output.log("infold mix: {}\n", ignored);
       return ExitCode::kBadUsage;
     }
-    if (!read(output, jobs)) return ExitCode::kBadUsage;
+    if (!read_models(output) || !read_jobs(output, jobs)) return ExitCode::kBadUsage;
     if (print_jobs_) {
       print_jobs(output, jobs);
       return ExitCode::kDone;
@@ -104,9 +106,11 @@ class Mix final : public Command {
   std::optional<std::string> find_problem_of_timeline() const {
     if (perfetto_.empty()) return std::nullopt;
     if (scheduler_ == kAll) return "--perfetto writes one run; name its --scheduler";
-    std::error_code is_absent;
-    if (std::filesystem::equivalent(perfetto_, file_, is_absent)) {
-      return file_ + " would be overwritten; choose another name";
+    for (const std::string& file : {file_, models_file_}) {
+      std::error_code is_absent;
+      if (std::filesystem::equivalent(perfetto_, file, is_absent)) {
+        return file + " would be overwritten; choose another name";
+      }
     }
     return std::nullopt;
   }
@@ -130,6 +134,9 @@ class Mix final : public Command {
   void declare_jobs(Options& options) {
     options.path("--jobs", file_,
                  "File of jobs, a line each: seconds of submission, model, workers, iterations");
+    options.path("--models", models_file_,
+                 "File of your own models, a line for each layer: model, elements, microseconds of "
+                 "forward, backward and update; drawn jobs then have only these models");
     options.whole<std::uint32_t>("--draw", draw_.jobs, {1, mix::kJobsMax},
                                  "Number of jobs to draw, where there is no file");
     options.real("--gap", draw_.mean_gap_s, {0, 1'000},
@@ -168,26 +175,48 @@ class Mix final : public Command {
     draw_.seed = mix_.seed;
   }
 
+  // Returns what reader() makes of the file's text, or nothing after printing what is wrong.
+  template <typename Reader>
+  static auto read_list(Output& output, const std::string& file, const Reader& reader) {
+    using List = std::remove_reference_t<decltype(*reader(""))>;
+    const auto text = read_file(file, kFileBytesMax);
+    if (!text) {
+      output.log("infold mix: {}: {}\n", file, text.error());
+      return std::optional<List>();
+    }
+    auto list = reader(*text);
+    if (!list) {
+      const mix::BadLine& bad = list.error();
+      output.log("infold mix: {}{}: {}\n", file,
+                 bad.line > 0 ? fmt::format(", line {}", bad.line) : "", bad.reason);
+      return std::optional<List>();
+    }
+    return std::optional<List>(std::move(*list));
+  }
+
   // Returns false after it has printed what is wrong.
-  bool read(Output& output, std::vector<mix::JobSpec>& jobs) const {
+  bool read_models(Output& output) {
+    known_models_.assign(mix::models().begin(), mix::models().end());
+    if (models_file_.empty()) return true;
+    auto read = read_list(output, models_file_, mix::read_models);
+    if (!read) return false;
+    own_models_ = std::move(*read);
+    const std::vector<mix::Model> own = mix::views_of(own_models_);
+    known_models_.insert(known_models_.end(), own.begin(), own.end());
+    draw_.models = std::span(known_models_).last(own.size());
+    return true;
+  }
+
+  // Returns false after it has printed what is wrong.
+  bool read_jobs(Output& output, std::vector<mix::JobSpec>& jobs) const {
     if (file_.empty()) {
       jobs = mix::draw_jobs(draw_);
       return true;
     }
-    const auto text = read_file(file_, kFileBytesMax);
-    if (!text) {
-      output.log("infold mix: {}: {}\n", file_, text.error());
-      return false;
-    }
-    auto read = mix::read_jobs(*text);
-    if (!read) {
-      const mix::BadLine& bad = read.error();
-      output.log("infold mix: {}{}: {}\n", file_,
-                 bad.line > 0 ? fmt::format(", line {}", bad.line) : "", bad.reason);
-      return false;
-    }
-    jobs = std::move(*read);
-    return true;
+    auto read = read_list(
+        output, file_, [&](std::string_view text) { return mix::read_jobs(text, known_models_); });
+    if (read) jobs = std::move(*read);
+    return read.has_value();
   }
 
   static void print_jobs(Output& output, const std::vector<mix::JobSpec>& jobs) {
@@ -264,6 +293,9 @@ class Mix final : public Command {
   mix::DrawOptions draw_;
   std::string scheduler_{kAll};
   std::string file_;
+  std::string models_file_;
+  std::vector<mix::OwnModel> own_models_;
+  std::vector<mix::Model> known_models_;  // the built-in ones, then the user's
   std::string placement_ = "packed";
   double rate_ = 10e9;
   double rack_rate_ = 10e9;

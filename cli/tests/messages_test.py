@@ -211,6 +211,7 @@ def refuses_an_empty_path(infold, folder):
         ("whatif", trace, "--apart"),
         ("mix", "--perfetto"),
         ("mix", "--jobs"),
+        ("mix", "--models"),
         ("emulate", "--plan"),
         ("emulate", "--lag-table"),
         ("emulate", "--lag-of"),

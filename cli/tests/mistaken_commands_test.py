@@ -66,6 +66,7 @@ def names_the_fault_of_a_file(infold, folder):
     pathlib.Path(folder, "loop").symlink_to("loop")
     fault = "cannot read the file: Too many levels of symbolic links"
     refused(infold, folder, ("mix", "--jobs", "loop"), 2, f"loop: {fault}")
+    refused(infold, folder, ("mix", "--models", "loop"), 2, f"loop: {fault}")
     refused(infold, folder, ("emulate", "--plan", "loop"), 2, f"--plan loop: {fault}")
     said, _ = refused(
         infold,

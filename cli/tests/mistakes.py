@@ -20,10 +20,9 @@ def check(condition, text):
         raise AssertionError(text)
 
 
-def run(infold, folder, *words):
-    """Returns the status, the text on stderr, and how many seconds the run took."""
-    start = time.monotonic()
-    done = subprocess.run(
+def completed(infold, folder, *words):
+    """Runs the command to its end, and returns its status and what it wrote."""
+    return subprocess.run(
         [infold, *words],
         cwd=folder,
         env=BARE,
@@ -32,6 +31,12 @@ def run(infold, folder, *words):
         capture_output=True,
         timeout=SECONDS,
     )
+
+
+def run(infold, folder, *words):
+    """Returns the status, the text on stderr, and how many seconds the run took."""
+    start = time.monotonic()
+    done = completed(infold, folder, *words)
     return done.returncode, done.stderr, time.monotonic() - start
 
 

@@ -11,6 +11,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/mutex.h"
+#include "base/plain_text.h"
 #include "planes/p4/tls/channel.h"
 
 namespace infold::p4 {
@@ -44,19 +45,12 @@ bool says_that_all_are_gone(const grpc::Status& status) {
   });
 }
 
-// A server's words on a terminal or in a log: other characters could move the cursor.
-std::string printable(std::string words) {
-  std::replace_if(
-      words.begin(), words.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  return words;
-}
-
-// The first error in the device's words.
+// The first error in the device's words, of which no character can move a terminal's cursor.
 std::string text_of(const grpc::Status& status) {
   for (const v1::Error& error : errors_of(status)) {
-    return fmt::format("{} (code {})", printable(error.message()), error.canonical_code());
+    return fmt::format("{} (code {})", base::printable(error.message()), error.canonical_code());
   }
-  if (!status.error_message().empty()) return printable(status.error_message());
+  if (!status.error_message().empty()) return base::printable(status.error_message());
   return fmt::format("code {}", static_cast<int>(status.error_code()));
 }
 

@@ -11,6 +11,7 @@
 #include <infold/communicator.h>
 
 #include "base/mutex.h"
+#include "base/plain_text.h"
 #include "io/host/entropy.h"
 #include "python/backend/forked.h"
 #include "python/backend/living.h"
@@ -45,13 +46,6 @@ Error failed_meeting(Code code, std::string message) {
 
 Error failed_at_rank_0(const std::string& said) {
   return failed_meeting(Code::unavailable, "rank 0 says: " + said.substr(1));
-}
-
-// Messages reach Python as UTF-8 and logs as lines, so other characters become '?'.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  return text;
 }
 
 // Makes a secret of 256 bits.
@@ -204,7 +198,7 @@ std::string Backend::said_by_rank_0() const {
            " bytes, which name no job; look what else writes to the store";
   }
   std::string text(said.begin(), said.end());
-  return text.front() == kFailed ? printable(std::move(text)) : text;
+  return text.front() == kFailed ? base::printable(text) : text;
 }
 
 Result<Communicator> Backend::host_meeting(JoinOptions options) const {

@@ -188,7 +188,8 @@ def _two_groups(rank, world, path):
         ):
             pass
         dist.barrier()
-    with pytest.raises(FileNotFoundError, match="no folder"), infold.trace.record("/absent/run"):
+    no_folder = "Cannot write to /absent: create the directory first"
+    with pytest.raises(FileNotFoundError, match=no_folder), infold.trace.record("/absent/run"):
         pass
     return recording.file, again.file
 

@@ -262,7 +262,8 @@ std::optional<Error> check(const JoinOptions& options) {
   }
   if (options.sites == Sites::workers && options.world > kSitesMax) {
     return invalid("JoinOptions.world is " + std::to_string(options.world) +
-                   "; without a switch it is at most 64, because each rank sums a share: let a "
+                   "; without a switch it is at most " + std::to_string(kSitesMax) +
+                   ", because each rank sums a share: let a "
                    "switch sum (infold switch)");
   }
   const bool needs_switch = options.sites == Sites::switches || options.sites == Sites::mixed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/plain_text.h"
 
+#include <algorithm>
 #include <array>
 
 namespace infold::base {
@@ -50,6 +51,13 @@ std::string plain_text(std::string_view text) {
     }
     text.remove_prefix(point.bytes);
   }
+  return shown;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  std::replace_if(
+      shown.begin(), shown.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
   return shown;
 }
 

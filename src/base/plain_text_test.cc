@@ -27,5 +27,11 @@ TEST(PlainText, ReplacesBytesThatAreNotUtf8) {
   EXPECT_EQ(plain_text("\xc0\x80 \xed\xa0\x80 \xf5 \xe2\x82"), "?? ??? ? ??");
 }
 
+TEST(Printable, KeepsOnlyCharactersOfAsciiThatShow) {
+  EXPECT_EQ(printable(" a~1"), " a~1");
+  EXPECT_EQ(printable("a\nb\x1b[2J\x7f\xc3\xa9"), "a?b?[2J???");
+  EXPECT_EQ(printable(""), "");
+}
+
 }  // namespace
 }  // namespace infold::base

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The base of compressors whose lanes count steps of scales that the ranks agree on. They have one
-// leg of scales, then one leg of lanes. A derived class decides what a scale and a lane are.
+// The base of compressors for which the ranks first agree on scales; the lanes then count in steps
+// of these scales. They have one leg of scales, then one leg of lanes. A derived class decides what
+// a scale and a lane are.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ class AgreedScalesCompressor : public Compressor {
   }
 
  protected:
-  // `travel` says how the ranks' scales are joined: maxima or floats.
+  // `travel` says how the ranks' scales are combined: with Travel::maxima into their maxima, with
+  // Travel::floats into their means.
   AgreedScalesCompressor(Travel travel, std::size_t scales) : travel_(travel), scales_(scales) {}
 
   // Writes this rank's scales of tensor().

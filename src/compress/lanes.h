@@ -40,7 +40,7 @@ struct Lanes {
 // This many codes stay in the first-level cache.
 inline constexpr std::size_t kCodesTogether = 2048;
 
-// Rounds that down to codes that fill whole groups of integers.
+// Returns kCodesTogether, rounded down to a number of codes that fills whole groups of integers.
 constexpr std::size_t codes_together(std::uint32_t width) {
   const std::size_t group = numeric::codes_of_group(width);
   return kCodesTogether / group * group;

@@ -15,7 +15,7 @@ inline std::unique_ptr<Compressor> make_one(const std::string& method, Settings:
   return *std::move(compressor);
 }
 
-// Returns what a job of one rank sees of a tensor.
+// Returns what the compressor of a tensor sends in a job of one rank, decoded to floats.
 inline std::vector<float> what_is_sent(const std::string& method, Settings::Given settings,
                                        const std::vector<float>& tensor, Turn turn = {}) {
   const auto compressor = make_one(method, std::move(settings), tensor.size());

@@ -26,7 +26,7 @@ class RoundTable {
   // What a rank writes after a step that succeeded.
   std::vector<float> mean_of(std::size_t rank);
   std::vector<float> sent_by(std::size_t rank) const;
-  // The bytes that were sent in all legs of the last step, by the rank that sent most in each leg.
+  // For each leg of the last step, the bytes of the rank that sent most, added up over all legs.
   std::size_t bytes_sent() const { return bytes_sent_; }
   // The bytes that one rank received in all legs of the last step: results, and gathered bytes of
   // other ranks.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/trace.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace infold::trace {
@@ -37,13 +36,6 @@ const char* collective_name(CollectiveKind kind) {
     case CollectiveKind::barrier: return "barrier";
   }
   return "unknown";
-}
-
-std::string printable(std::string_view text) {
-  std::string shown(text);
-  std::replace_if(
-      shown.begin(), shown.end(), [](char each) { return each < ' ' || each > '~'; }, '?');
-  return shown;
 }
 
 std::optional<Collective> collective_of(const Node& node) {

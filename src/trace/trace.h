@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/plain_text.h"
+
 namespace infold::trace {
 
 // The numbers are Chakra's. A node may have a number that is not listed; readers pass it on.
@@ -64,8 +66,8 @@ struct Attribute {
 };
 using Attributes = std::vector<Attribute>;
 
-// Makes text from a file safe to print: control characters and bytes outside ASCII become '?'.
-std::string printable(std::string_view text);
+// Makes text from a file safe to print.
+using base::printable;
 
 // Requires: a value that is not monostate.
 Attribute make_attribute(std::string_view name, Attribute::Value value);

@@ -25,8 +25,9 @@ struct NamedTrace {
 // Returns the rank from the metadata, or else from a file name such as trace.3.et.
 std::optional<std::uint64_t> rank_of(const NamedTrace& each);
 
-// Finds faults of a run's files together: ranks that occur twice or not at all, and two ranks that
-// disagree about the collectives or the members of a group. Requires: no single trace has a fault.
+// Finds faults in the set of a run's files: ranks that occur twice or not at all, and two ranks
+// that disagree about the collectives or the members of a group. Requires: no single trace has a
+// fault.
 std::optional<std::string> find_fault_of_set(std::span<const NamedTrace> traces);
 
 }  // namespace infold::trace

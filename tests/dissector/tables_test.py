@@ -23,7 +23,7 @@ CHANGES_OF_PAGE = (
     ("0x08 SPARSE", "0x20 SPARSE"),
     ("0x10 BITS |", "0x10 BITS, 0x20 URGENT |"),
     ("| 9 | REALIGN |", "| 12 | REALIGN |"),
-    ("| PENDING | BITS |", "| PENDING | BITS, PARTIAL |"),
+    ("\n| PENDING | BITS |\n", "\n| PENDING | BITS, PARTIAL |\n"),
     ("| 2 | bf16 | i32 | broadcast | min |", "| 2 | bf16 | i32 | broadcast | minimum |"),
     ("| 7 | i64 | native | | |", "| 7 | i64 | native | | |\n| 8 | u64 | | | |"),
     ("| 2 | 1 | *first row*", "| 2 | 1 | *lowest row*"),

@@ -121,7 +121,7 @@ def wait_for_sums(process):
     first = ""
     for line in process.stdout:
         first = first or line
-        if re.match(r" *\d+ +\d+ ", line):
+        if re.match(r" *\d\S*B +\d+ ", line):
             return first, line
     raise RuntimeError("rank 0 ended early: " + process.stderr.read())
 

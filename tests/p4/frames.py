@@ -20,7 +20,7 @@ HEADER_BYTES = 32
 UDP_AND_HEADER_BYTES = 40
 # DSCP AF11 and ECN's ECT(0), which answers keep, and how many hops packets and answers have.
 SERVICE, HOPS, HOPS_OF_ANSWERS = 0x2A, 7, 64
-SERVICE_AT, HOPS_AT, IP_CHECKSUM_AT = 15, 22, 24
+SERVICE_AT, HOPS_AT = 15, 22
 UDP_CHECKSUM = slice(40, 42)
 # Bytes of a frame that only its checksums cover: service, number, hops, both checksums, an element.
 PLACES_OF_CHECKSUMS = 15, 19, 22, 25, 41, 77

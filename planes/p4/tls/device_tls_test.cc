@@ -28,7 +28,7 @@ std::shared_ptr<grpc::ServerCredentials> credentials(bool asks_for_certificate =
   return grpc::SslServerCredentials(options);
 }
 
-// Why there is no connection, or an empty text.
+// Returns why there is no connection, or an empty text.
 std::string refusal_of(const std::string& address, const std::optional<DeviceTls>& tls) {
   DeviceOptions options;
   options.address = address;

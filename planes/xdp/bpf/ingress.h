@@ -175,11 +175,10 @@ static long send_to(uint32_t number, const void* context) {
   if (number == what->brief) return 0;
   const uint32_t interface = address_member(what, number);
   if (interface == 0) return 0;
-  if (bpf_clone_redirect(what->skb, interface, 0) == 0) {
-    count_copy(what);
-  } else {
-    count_unsendable(what->job);
-  }
+  const long refused = bpf_clone_redirect(what->skb, interface, 0);
+  if (refused == 0) count_copy(what);
+  /* Above 0, a queue on the way was full, so that the copy is lost as in any network. */
+  if (refused < 0) count_unsendable(what->job);
   return 0;
 }
 
@@ -221,7 +220,10 @@ INLINE int send_brief(struct sending* what) {
 INLINE uint32_t prepare(struct __sk_buff* skb, const struct infold_xdp_note* note) {
   const uint32_t at = datagram_at(skb);
   const uint32_t bytes = note->answer_bytes;
-  if (bpf_skb_change_tail(skb, at + bytes, 0)) {
+  /* A packet that grew before its headers, here or at the switch below, keeps the old place of its
+   * UDP header, and the kernel cuts nothing in front of that. So the right length stays as it is.
+   */
+  if (skb->len != at + bytes && bpf_skb_change_tail(skb, at + bytes, 0)) {
     count_unsendable(note->job);
     return 0;
   }

@@ -26,7 +26,7 @@ struct Parameter {
   std::size_t rung = 0;  // the compressor's setting, which steering changes
   std::unique_ptr<compress::Compressor> plain = nullptr;  // made by the first plain call
   compress::Compressor* active = nullptr;                 // the one that the present call uses
-  std::span<const float> input = {};                      // what that one got in this call
+  std::span<const float> input = {};                      // what `active` got in this call
   std::vector<float> steps = {0, 0};                      // two digits, the lower first
 
   std::uint64_t step() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests of joining: ranks that join over loopback as processes do, but as threads of one
-// process.
+// For tests of joining: ranks that are threads of one process, but join over loopback as processes
+// do.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,7 @@ inline JoinOptions options_of(int rank, int world) {
   options.rank = rank;
   options.world = world;
   options.mtu_bytes = 1500;
-  options.deadline = std::chrono::minutes(2);  // a busy machine may join for ten seconds
+  options.deadline = std::chrono::minutes(2);  // a busy machine may take ten seconds to join
   return options;
 }
 
@@ -126,7 +126,8 @@ inline void check_sums(Communicator& communicator) {
   ASSERT_TRUE(communicator.barrier().wait());
 }
 
-// The bits of sums in every format, of values of all magnitudes with NaN and infinities.
+// Returns the bits of sums in every format. The values that are summed have all magnitudes, and
+// include NaN and infinities.
 inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   std::vector<std::byte> bits;
   base::Prng prng(static_cast<std::uint64_t>(communicator.rank()) + 1);
@@ -152,9 +153,9 @@ inline std::vector<std::byte> bits_of_sums(Communicator& communicator) {
   return bits;
 }
 
-// A port that is free for UDP and TCP. No other test takes it meanwhile: the system gives ports
-// from 32,768 on to sockets that do not ask for one, and concurrent tests have other process
-// numbers.
+// A port that is free for UDP and TCP. No other test takes it meanwhile. The port follows from the
+// process number, which differs between concurrent tests. It is also below 32,768, where the ports
+// begin that the system gives to sockets that do not ask for one.
 inline std::string free_address() {
   constexpr unsigned kFirst = 10'000, kPorts = 22'000, kOfProcess = 16;
   static std::atomic<unsigned> next = static_cast<unsigned>(getpid()) * kOfProcess;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Approximates matrices by two factors of low rank. This file says which matrix a parameter is, and
-// multiplies matrices and factors. A factor stores its columns one after another. Sums are made in
-// f64, in an order that no compiler flag changes.
+// Approximates matrices by two factors of low rank. This file says how many rows and columns a
+// parameter has as a matrix, and multiplies matrices and factors. A factor stores its columns one
+// after another. Sums are made in f64, in an order that no compiler flag changes.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ std::vector<double> times_transposed(std::span<const float> matrix, MatrixShape 
 // Writes left x right^T to `matrix`.
 void multiply(std::span<const double> left, std::span<const float> right, MatrixShape shape,
               std::span<float> matrix);
-// Makes the columns orthogonal to each other and of length one. A column that depends on the
-// columns before it becomes zeros.
+// Makes the columns orthogonal to each other and of length one. If a column depends linearly on
+// earlier columns, it becomes zeros.
 void orthonormalise(std::span<double> columns, std::size_t length);
 // Scales the column to length one. Returns false and changes nothing if the column is zero or not
 // finite.

@@ -19,8 +19,8 @@ struct CallTimes {
   // so the greatest time counts there.
   float collectives = 0;
   float codec = 0;
-  // How much of the call the caller's own work hides. The greatest value counts, because the
-  // slowest rank sets the pace.
+  // How much of the call's time is hidden by the caller's own work. The greatest value counts,
+  // because the slowest rank sets the pace.
   float hidden = 0;
   // From the start of the call to the start of the next call of the same parameters; 0: unknown.
   // The greatest value counts.
@@ -38,7 +38,7 @@ using TimesMaxima = std::array<float, 5>;
 
 // About a day, which is longer than any deadline.
 constexpr float kCallSecondsMax = 1e5F;
-// Shorter times are noise of the clock. It is above zero so that quotients are finite.
+// Shorter times are noise of the clock. This minimum is above zero so that quotients are finite.
 constexpr float kCallSecondsMin = 1e-6F;
 
 inline float call_seconds(std::int64_t ns) {

@@ -2,9 +2,10 @@
 //
 // Decides how the calls of one list of parameters travel: compressed with some value of a setting,
 // or plain. The values that the steerer may choose are called rungs, and rung 0 sends the fewest
-// bytes. The steerer chooses what makes the most progress per second of a training step, or
-// something finer whose progress is within a tolerance of that. Time that the caller's own work
-// hides counts as free, so of all rungs that are completely hidden, the finest one wins.
+// bytes. The steerer chooses the rung, or plain, that makes the most progress per second of a
+// training step. If the progress of a finer one, which sends more bytes, is within a tolerance of
+// that, it chooses the finer one. Time that the caller's own work hides counts as free, so of all
+// rungs that are completely hidden, the finest one wins.
 //
 // The progress of a step is the square root of the share of the tensors' energy that the codes keep
 // (docs/design/code/038-steering.md). If a rung was not measured, its share is predicted from the
@@ -18,8 +19,8 @@
 // For its predictions, the steerer models a call's time as a latency plus bytes divided by a rate.
 // Calls at the present rung tell the rate, and a second rung tells the latency. From time to time
 // the steerer makes a "look": two calls at another rung, or plain, only to measure them. Apart from
-// the first calls, looks take at most 1/32 more time. A move that reverses the move before it
-// doubles the wait until the next one, so that noise causes few moves.
+// the first calls, looks add at most 1/32 to the time of the steps. If a move reverses the previous
+// move, the wait until the next move doubles, so that noise causes few moves.
 //
 //   call 0    the first rung, not measured because buffers still grow
 //   1, 2      the first rung
@@ -62,9 +63,9 @@ class Steerer {
   // Calls between looks. The number doubles as long as nothing changes.
   static constexpr int kLookEveryMin = 32;
   static constexpr int kLookEveryMax = 4096;
-  // A look may cost this share of the steps' time until the next look. The steerer therefore does
-  // not look at a rung, or at plain calls, whose step would take more than 65 times as long, until
-  // the network changes.
+  // A look may cost this share of the steps' time until the next look. If a step at some rung, or
+  // with plain calls, would take more than 65 times as long, the steerer therefore does not look
+  // there until the network changes.
   static constexpr double kLookShare = 1.0 / 32;
   // The calls of a look. There are two, so that a single slow call does not decide.
   static constexpr int kLookCalls = 2;
@@ -155,8 +156,8 @@ class Steerer {
   float latency_ = 0;
   float guess_ = 0;  // the predicted time of the rung in force, at the last move
   Smoothed plain_;
-  // The level of here_ when plain_ was last measured, and the reverse. Compared with the present
-  // level, it shows how the network has changed.
+  // The level of here_ when plain_ was last measured, and the level of plain_ when here_ was last
+  // measured. Compared with the present levels, they show how the network has changed.
   float here_at_plain_ = 0;
   float plain_at_here_ = 0;
   Smoothed codec_;

@@ -42,8 +42,8 @@ class QueueWriter {
   // The memory for the next datagram. Empty if there is no room.
   std::span<std::byte> place();
   // Copies the datagram unless it was written into place(). Returns false if there is no room or
-  // the datagram is too long. A reader that is awake sees the datagram at once, unless it is a long
-  // one: that may become visible only with must_wake_reader().
+  // the datagram is too long. A reader that is awake sees a short datagram at once. A long datagram
+  // may become visible only with must_wake_reader().
   bool push(std::uint32_t channel, std::span<const std::byte> datagram) {
     return push(channel, datagram, {});
   }

@@ -107,11 +107,11 @@ Launch launch_infold(const Lab& lab, const SumJob& job, const SumPlaces& places)
                        "--place", "workers"};
   if (!switches.empty()) {
     where = {"--switch", fmt::format("{}", fmt::join(switches, ",")), "--place", "switches"};
-  }
-  if (!switches.empty() && places.on_workers) {
-    where.back() = "mixed";
-    where.insert(where.end(), {"--switch-weight", fmt::format("{}", places.switch_weight),
-                               "--worker-weight", fmt::format("{}", places.worker_weight)});
+    if (places.on_workers) {
+      where.back() = "mixed";
+      where.insert(where.end(), {"--switch-weight", fmt::format("{}", places.switch_weight),
+                                 "--worker-weight", fmt::format("{}", places.worker_weight)});
+    }
   }
   for (std::uint64_t rank = 0; rank < job.world; ++rank) {
     desk::Words words = {lab.places().infold, "bench", "allreduce"};

@@ -21,6 +21,7 @@ double draw_gap_s(base::Prng& prng, double mean_s) {
 }  // namespace
 
 std::vector<JobSpec> draw_jobs(const DrawOptions& options) {
+  CHECK(!options.models.empty());
   CHECK_THAT(options.workers_max, >=, 2);
   CHECK_THAT(options.iterations_max, >=, 2U);
   base::Prng prng(base::mix64(options.seed));
@@ -30,7 +31,7 @@ std::vector<JobSpec> draw_jobs(const DrawOptions& options) {
   for (std::uint32_t i = 0; i < options.jobs; ++i) {
     JobSpec& job = jobs.emplace_back();
     job.submit_s = now_s;
-    job.model = &models()[prng.below(models().size())];
+    job.model = &options.models[prng.below(options.models.size())];
     job.workers = static_cast<std::uint16_t>(1U << (1 + prng.below(powers)));
     job.iterations = static_cast<std::uint32_t>(prng.between(2, options.iterations_max));
     now_s += draw_gap_s(prng, options.mean_gap_s);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "study/mix/jobs/job_list.h"
@@ -12,6 +13,7 @@
 namespace infold::mix {
 
 struct DrawOptions {
+  std::span<const Model> models = mix::models();  // all are equally likely
   std::uint32_t jobs = 60;
   std::uint64_t seed = 1;
   double mean_gap_s = 0.5;           // between submissions; the first job comes at 0
@@ -20,7 +22,7 @@ struct DrawOptions {
   std::uint32_t iterations_max = 8;  // at least 2
 };
 
-// Requires: workers_max and iterations_max are at least 2, jobs at least 1.
+// Requires: at least one model, workers_max and iterations_max are at least 2, jobs at least 1.
 std::vector<JobSpec> draw_jobs(const DrawOptions& options);
 
 }  // namespace infold::mix

@@ -17,6 +17,7 @@
 #include <tl/expected.hpp>
 
 #include "study/mix/program/layers.h"
+#include "study/mix/program/table_text.h"
 
 namespace infold::mix {
 
@@ -34,16 +35,11 @@ inline constexpr std::uint16_t kWorkersOfJobMax = 4'096;
 inline constexpr std::uint32_t kIterationsMax = 10'000;
 inline constexpr double kSubmitSecondsMax = 1e6;
 
-// Why a text is not a list of jobs.
-struct BadLine {
-  std::size_t line = 0;  // from 1; 0: the text as a whole
-  std::string reason;
-};
-
 // Returns the jobs in the order of submission. Jobs submitted at the same moment keep the text's
-// order.
-tl::expected<std::vector<JobSpec>, BadLine> read_jobs(std::string_view text);
-// Writes text that read_jobs() reads.
+// order. The jobs point to models in `known`.
+tl::expected<std::vector<JobSpec>, BadLine> read_jobs(std::string_view text,
+                                                      std::span<const Model> known = models());
+// Writes text that read_jobs() reads with the same models.
 std::string write_jobs(std::span<const JobSpec> jobs);
 
 }  // namespace infold::mix

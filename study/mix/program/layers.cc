@@ -78,11 +78,10 @@ bool is_alike(std::string_view a, std::string_view b) {
 
 std::span<const Model> models() { return kModels; }
 
-const Model* find_model(std::string_view name) {
-  const auto* const found =
-      std::find_if(std::begin(kModels), std::end(kModels),
-                   [&](const Model& each) { return is_alike(name, each.name); });
-  return found == std::end(kModels) ? nullptr : found;
+const Model* find_model(std::string_view name, std::span<const Model> among) {
+  const auto found = std::find_if(among.begin(), among.end(),
+                                  [&](const Model& each) { return is_alike(name, each.name); });
+  return found == among.end() ? nullptr : &*found;
 }
 
 std::uint64_t elements_of(const Model& model) {
