@@ -22,14 +22,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kAny[] = "127.0.0.1:0";
+constexpr char kAnyPort[] = "127.0.0.1:0";
 constexpr char kSecret[] = "a-secret-of-all-ranks";
 
 // A switch with keys of its own.
 struct KeyedSwitch {
   explicit KeyedSwitch(const std::string& parent = "") {
     switches::SwitchOptions options;
-    options.listen = *io::SocketAddress::parse(kAny, "test");
+    options.listen = *io::SocketAddress::parse(kAnyPort, "test");
     if (!parent.empty()) {
       options.parent_keys = *keys::parse_join_string(parent);
       options.parent = *io::SocketAddress::parse(options.parent_keys.place, "test");

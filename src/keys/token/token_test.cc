@@ -148,6 +148,9 @@ TEST(JoinString, AnAddressAloneHasNoKeys) {
   ASSERT_TRUE(join.has_value());
   EXPECT_FALSE(join->has_keys());
   EXPECT_EQ(text_of(*join), "10.0.0.1:7700");
+
+  const std::string longest = std::string(63, 'a') + "." + std::string(63, 'b') + ":7700";
+  EXPECT_EQ(parse_join_string(longest)->place, longest);
 }
 
 TEST(JoinString, AnIncompleteOneIsNamedWithoutShowingItsKeys) {
@@ -160,11 +163,16 @@ TEST(JoinString, AnIncompleteOneIsNamedWithoutShowingItsKeys) {
       "a:1#." + token,
       "a:1#" + fingerprint.substr(1) + "." + token,
       "a:1#" + fingerprint + "." + token.substr(0, token.size() - 1),
+      "a:1" + fingerprint + "." + token,
+      "a:1" + token,
+      token,
+      token + "#" + fingerprint,
   };
   for (const std::string& text : texts) {
     const auto join = parse_join_string(text);
     ASSERT_FALSE(join.has_value()) << text;
     EXPECT_THAT(join.error(), ::testing::StartsWith("has "));
+    EXPECT_THAT(std::string(place_of(text)), ::testing::Not(::testing::HasSubstr(token.substr(8, 8))));
   }
 }
 
