@@ -57,10 +57,16 @@ class Switch final : public Command {
                     "Address of the UDP port for packets, HOST:PORT; :PORT for all addresses");
     options.address("--join", join_, join_at_,
                     "Address of the TCP port for joining, HOST:PORT; empty takes that of --listen");
-    options.text(
+    options.checked(
         "--parent", parent_typed_,
         "The switch above, HOST:PORT, or the string to join it with, better as @FILE; this "
-        "switch sums a rack and sends one stream there");
+        "switch sums a rack and sends one stream there",
+        [this](const std::string& typed) -> std::string {
+          keys::Stated<ParentPlace> parent = read_parent(typed);
+          if (!parent) return parent.error();
+          parent_ = std::move(*parent);
+          return "";
+        });
     options.whole<unsigned>("--threads", threads_, {1, 64},
                             "Threads that sum; each has a UDP port, the first that of --listen");
     options.whole<std::uint32_t>("--slots", slots_, {2, 60'000},
@@ -100,12 +106,6 @@ class Switch final : public Command {
     const desk::HangupNotice notice;
     io::raise_descriptor_limit(join::kDescriptorsWanted);
     log_.apply();
-    keys::Stated<ParentPlace> parent = read_parent(parent_typed_);
-    if (!parent) {
-      output.log("infold switch: --parent: {}\n", parent.error());
-      return ExitCode::kBadUsage;
-    }
-    parent_ = std::move(*parent);
     if (const auto wrong = find_misfit(); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;

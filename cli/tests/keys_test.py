@@ -18,7 +18,17 @@ import urllib.request
 from mistakes import BARE, SECONDS, check, run_each
 
 SPEC_RANK = pathlib.Path(__file__).resolve().parents[2] / "examples" / "spec_worker" / "rank.py"
-SUM = ("bench", "allreduce", "--bytes", "4KiB", "--iterations", "2", "--warmup", "1", "--check")
+SUM = (
+    "bench",
+    "allreduce",
+    "--bytes",
+    "4KiB",
+    "--iterations",
+    "2",
+    "--warmup-iterations",
+    "1",
+    "--check",
+)
 
 
 class Switch:

@@ -172,7 +172,8 @@ TEST(JoinString, AnIncompleteOneIsNamedWithoutShowingItsKeys) {
     const auto join = parse_join_string(text);
     ASSERT_FALSE(join.has_value()) << text;
     EXPECT_THAT(join.error(), ::testing::StartsWith("has "));
-    EXPECT_THAT(std::string(place_of(text)), ::testing::Not(::testing::HasSubstr(token.substr(8, 8))));
+    EXPECT_THAT(std::string(place_of(text)),
+                ::testing::Not(::testing::HasSubstr(token.substr(8, 8))));
   }
 }
 
