@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "join/job_plan.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry.h"
 #include "join/relay/rack_relay.h"
 #include "planes/xdp/attach/host_check.h"
@@ -158,17 +159,12 @@ join::Answer<void> KernelSwitch::start_job(const join::JobTerms& terms) {
   }
   const base::MutexLock lock(mutex_);
   if (jobs_.contains(terms.job)) {
-    return tl::unexpected(join::Refusal{
-        join::RefusalReason::in_use,
-        "the number " + std::to_string(terms.job) + " is another job's at the switch", -1});
+    return join::refused(join::sentences::kNumberInUse, terms.job);
   }
   const bool sums_native = !terms.native_types.is_empty() && !options.parent_worker;
   const base::Result<void> added = program_.add_job(options, neighbours, sums_native);
   if (!added) {
-    return tl::unexpected(join::Refusal{
-        join::RefusalReason::full,
-        "the switch " + std::string(added.error().detail) + "; wait for the end of another job",
-        -1});
+    return join::refused(join::sentences::kProgramCannotAdd, added.error().detail);
   }
   jobs_[terms.job] = job;
   if (job.parent.is_set()) probe_parent(terms.job, job);

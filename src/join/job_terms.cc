@@ -139,14 +139,14 @@ Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].here) (ranks[rank].went ? went : missing).push_back(rank);
   }
-  std::string text = fmt::format("job '{}': {} of {} ranks came", name,
-                                 ranks.size() - missing.size(), ranks.size());
-  if (!missing.empty()) text += "; missing: rank " + first_ranks(missing);
-  if (!went.empty()) text += "; rank " + first_ranks(went) + " came, but waits no longer";
-  if (!turned_away.empty()) text += "; a rank was turned away: " + turned_away;
+  std::string others;
+  if (!missing.empty()) others += clause(kMissingRanks, first_ranks(missing));
+  if (!went.empty()) others += clause(kRanksThatWent, first_ranks(went));
+  if (!turned_away.empty()) others += clause(kTurnedAway, turned_away);
+  const Refusal why =
+      refusal(kTooFewCame, name, ranks.size() - missing.size(), ranks.size(), others);
   const std::vector<std::uint32_t>& suspects = missing.empty() ? went : missing;
-  return {RefusalReason::too_late, std::move(text),
-          suspects.empty() ? -1 : static_cast<int>(suspects.front())};
+  return suspects.empty() ? why : pointing_at(suspects.front(), why);
 }
 
 // A rack is one worker of its parent, and a worker speaks for a range of ranks.

@@ -2,12 +2,14 @@
 //
 // The table of all refusals: for each, the reason that programs read (J-042), and the sentence for
 // people. A sentence names the fault, its numbers and the remedy, and never shows a token. The
-// compiler checks that each use has the numbers and texts of its sentence.
+// compiler checks that each use has the numbers and texts of its sentence. What a join server says
+// comes first. Then come what a rank finds out itself, switches, P4 pipelines and emulators.
 //
 //   return refused(kNoElement, bytes);
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -22,6 +24,12 @@ namespace infold::join {
 template <typename... Args>
 struct Sentence {
   RefusalReason reason;
+  fmt::format_string<Args...> text;
+};
+
+// A part that a sentence has only in some cases.
+template <typename... Args>
+struct Clause {
   fmt::format_string<Args...> text;
 };
 
@@ -41,8 +49,14 @@ inline Refusal pointing_at(std::uint64_t rank, Refusal refusal) {
   return refusal;
 }
 
+template <typename... Args>
+std::string clause(const Clause<Args...>& part, std::type_identity_t<Args>... args) {
+  return fmt::format(part.text, std::forward<Args>(args)...);
+}
+
 using Text = std::string_view;
 using Number = std::uint64_t;
+using Seconds = double;
 
 namespace sentences {
 using enum RefusalReason;
@@ -204,6 +218,11 @@ inline constexpr Sentence<Text> kNoCommonSlots = {
     "job without slots cannot sum"};
 
 // Time, and ends.
+inline constexpr Sentence<Text, Number, Number, Text> kTooFewCame = {
+    too_late, "job '{}': {} of {} ranks came{}"};
+inline constexpr Clause<Text> kMissingRanks = {"; missing: rank {}"};
+inline constexpr Clause<Text> kRanksThatWent = {"; rank {} came, but waits no longer"};
+inline constexpr Clause<Text> kTurnedAway = {"; a rank was turned away: {}"};
 inline constexpr Sentence<Text, Number, Text> kNotReady = {
     too_late, "job '{}': not all ranks were ready before rank {}'s deadline; missing: rank {}"};
 inline constexpr Sentence<Text, Number> kNotStarted = {
@@ -229,6 +248,127 @@ inline constexpr Sentence<Text> kNoRacks = {
     "the host at {} does not know racks: a parent must be an `infold switch` of this version"};
 inline constexpr Sentence<Text, Number> kNumberGivenTwice = {
     in_use, "the parent at {} has given number {} to two jobs"};
+inline constexpr Sentence<Text, Text> kNoRouteToParent = {
+    too_late, "no route leads from the switch at {} to its parent {}"};
+inline constexpr Sentence<Text, Text> kCannotProbe = {too_late, "the switch at {}: {}"};
+inline constexpr Sentence<Text, Text> kSiteOfParent = {too_late, "the parent's site {} {}"};
+inline constexpr Sentence<Text, Text> kNoUdpFromSite = {
+    too_late,
+    "nothing comes back over UDP from {} to the rack's switch at {}, though it could join there; "
+    "does a firewall between them drop UDP?"};
+inline constexpr Sentence<Number, Text, Text> kNarrowPath = {
+    too_late,
+    "packets of {} bytes do not come back from {} to the rack's switch at {}, smaller ones do: the "
+    "path carries less than its ends say; choose a smaller MTU"};
+
+// What a rank finds out itself about the host where it joins.
+inline constexpr Sentence<Text, Text> kNotFound = {too_late, "{} {}"};
+inline constexpr Sentence<Text, Text> kNotReached = {full, "{}: {}"};
+inline constexpr Sentence<Text, Seconds, Text> kNoAnswer = {
+    too_late, "no answer from {} for {:.1f} s: {}, and does a firewall let TCP through?"};
+inline constexpr Sentence<Text, Seconds> kNoGo = {
+    too_late, "{} has not said for {:.1f} s that all ranks can start"};
+inline constexpr Sentence<Text> kGivenUp = {given_up, "joining at {} was given up"};
+inline constexpr Sentence<Text, Text> kConnectionBroke = {
+    stopping, "the connection to {} broke while joining ({})"};
+inline constexpr Clause<> kWasClosed = {"it was closed"};
+inline constexpr Clause<Number> kIsSilent = {"it has answered nothing for {} s"};
+inline constexpr Clause<Number, Number> kLongAnswer = {
+    "it announced a message of {} bytes, but {} are allowed"};
+inline constexpr Clause<> kNotAReply = {"it sent bytes that are not a JoinReply"};
+inline constexpr Sentence<Text, Text, Text> kAnswerOutOfTurn = {
+    broken, "{} answered {} where {} comes next"};
+inline constexpr Sentence<Text, Text> kAnswerBeforeReady = {
+    broken, "{} answered {} where Go comes next, before this rank was ready"};
+inline constexpr Sentence<Text, Text, Text> kAnswerMisfits = {broken, "{} answered {}.{}"};
+inline constexpr Sentence<Text, Text, Text> kOtherCertificate = {
+    invalid,
+    "{} has the certificate {}, and this rank was told to expect {}: if the switch got a new "
+    "identity, take the new string that it printed at its start; if not, somebody else answers at "
+    "this address"};
+inline constexpr Sentence<Text> kSwitchWithoutKeys = {
+    invalid,
+    "the switch at {} does not use keys; it was started with --insecure, or is of an earlier "
+    "version: start it with keys, or join at its host:port alone"};
+inline constexpr Sentence<Text, Text> kNoCommonTls = {invalid, "{} cannot be joined with keys: {}"};
+// Other ranks hear this refusal, with the reason that stands for the rank's error.
+inline constexpr Sentence<int, Text> kRankFails = {stopping, "rank {}: {}"};
+
+// Switches, when a job starts.
+inline constexpr Sentence<Number> kNumberInUse = {in_use,
+                                                  "the number {} is another job's at the switch"};
+inline constexpr Sentence<> kNoMemory = {
+    full,
+    "the switch has no memory for the job's slots; start it with fewer (infold switch --slots)"};
+inline constexpr Sentence<Text> kProgramCannotAdd = {
+    full, "the switch {}; wait for the end of another job"};
+
+// P4 pipelines.
+inline constexpr Sentence<Text> kNotForAdders = {invalid, "{}"};
+inline constexpr Sentence<Number> kFewRanksForPipeline = {
+    invalid, "the P4 pipeline sums for {} ranks and more"};
+inline constexpr Sentence<Number, Number> kSlotsOfPipeline = {
+    invalid, "the job wants {} slots; the P4 pipeline has {} for each job"};
+inline constexpr Sentence<Number> kRankWithoutAddress = {
+    invalid, "rank {} has no address; the P4 pipeline sums packets of IPv4 addresses alone"};
+inline constexpr Sentence<Number, Text> kRankWithIpv6 = {
+    invalid, "rank {} has the address {}; the P4 pipeline sums packets of IPv4 addresses alone"};
+inline constexpr Sentence<Number> kRankAtController = {
+    invalid,
+    "rank {} is on the host of the P4 pipeline's controller; its packets do not pass the device; "
+    "run the rank on another host"};
+inline constexpr Sentence<Number, Number, Number> kRankBehindOtherPipe = {
+    invalid,
+    "rank {} is behind port {} of the P4 device; only ports 0 to {} reach the pipe that sums; "
+    "connect the rank to one of these"};
+inline constexpr Sentence<Number> kPipelineHasJob = {in_use,
+                                                     "the P4 pipeline has a job {} already"};
+inline constexpr Sentence<Number> kJobsOfPipeline = {
+    full, "the P4 pipeline has {} jobs, as many as it can; wait for the end of one"};
+inline constexpr Sentence<Text> kDeviceFails = {full, "{}"};
+
+// Emulators.
+inline constexpr Sentence<> kEmulatorStops = {stopping, "the emulator is stopping"};
+inline constexpr Sentence<Text, Number, Number, Number> kRanksOfEmulator = {
+    invalid, "job '{}': the emulator has {} ranks, and the job has {}; start it with --ranks {}"};
+inline constexpr Sentence<Text, Number, Text, Number> kRankIsEmulated = {
+    invalid, "job '{}': rank {} is emulated; real are {} (--real {})"};
+inline constexpr Sentence<Text, Number> kRealRankSums = {
+    invalid,
+    "job '{}': rank {} sums a share, and emulated ranks do not; join with INFOLD_SITES=switches, "
+    "or start the emulator with --place mixed"};
+inline constexpr Sentence<Text, Number> kEmulatedRanksSum = {
+    invalid,
+    "job '{}': rank {} sums no share, and emulated ranks do; join with INFOLD_SITES=mixed, or "
+    "start the emulator with --place switches"};
+inline constexpr Sentence<Text> kRackBelowEmulator = {
+    invalid, "job '{}': a rack's switch cannot be below an emulator"};
+inline constexpr Sentence<> kNothingToVerify = {
+    invalid, "emulated ranks have no results to compare; switch off verify (INFOLD_VERIFY)"};
+inline constexpr Sentence<Text, Text> kOtherPlan = {invalid,
+                                                    "the job of these ranks has {} (--plan); {}"};
+inline constexpr Sentence<> kNoMemoryToEmulate = {
+    full, "the emulator has no memory for the job; start it with fewer ranks or slots"};
+inline constexpr Sentence<> kNoMemoryForRanks = {
+    full, "the emulator has no memory for the job; start it with fewer ranks"};
+inline constexpr Sentence<Text> kRank0AtSwitch = {
+    invalid,
+    "job '{}': rank 0 has joined at the switch itself; it must join at the emulator, which hears "
+    "its calls"};
+inline constexpr Sentence<Text> kNoPlan = {broken,
+                                           "the switch has sent terms that make no plan: {}"};
+inline constexpr Sentence<> kSomeRanksSum = {
+    broken,
+    "some ranks of the job sum a share, and others do not; let all join with one INFOLD_SITES"};
+inline constexpr Sentence<Number, Text, Text> kRankInRack = {
+    broken,
+    "the switch puts rank {}, which {}, into a rack or a host; it must be directly below the {}"};
+inline constexpr Sentence<Text> kSiteOfSwitch = {
+    broken, "the switch has a site at {}, which is not an address"};
+inline constexpr Sentence<> kOtherEmulatedSites = {
+    broken, "the switch has sent other sites of emulated ranks than these have"};
+inline constexpr Sentence<> kOneNumberTwice = {broken,
+                                               "the switch has given one number to two jobs"};
 
 }  // namespace sentences
 

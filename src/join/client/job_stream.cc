@@ -8,14 +8,13 @@
 #include <deque>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/mutex.h"
 #include "io/host/clock.h"
 #include "join/client/answer_reader.h"
 #include "join/client/requests.h"
 #include "join/client/secured.h"
 #include "join/connection/frames.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
@@ -38,10 +37,7 @@ base::Instant instant_of(std::chrono::steady_clock::time_point at) {
 }
 
 Refusal no_answer(const std::string& host, const std::string& question, double seconds) {
-  return {RefusalReason::too_late,
-          fmt::format("no answer from {} for {:.1f} s: {}, and does a firewall let TCP through?",
-                      host, seconds, question),
-          -1};
+  return refusal(sentences::kNoAnswer, host, seconds, question);
 }
 
 class JobStream::State final : public Conversation {
@@ -159,7 +155,7 @@ class JobStream::State final : public Conversation {
       }
       if (!is_answered_ || has_ended_) return;
       if (heard_at_ + kSilenceMax <= now) {
-        heard = end("it has answered nothing for 10 s");
+        heard = end(clause(sentences::kIsSilent, kSilenceMax.ns / base::seconds(1).ns));
       } else if (asks_at() <= now) {
         asked_at_ = now;
         if (said_.empty()) said_.push_back(keepalive());
@@ -191,15 +187,14 @@ class JobStream::State final : public Conversation {
     if (has_ended_ || wants_close_ || reader_.is_over()) return false;
     const FrameReader::Frame frame = frames_.next(bytes);
     if (!frame) {
-      heard = end(fmt::format("it announced a message of {} bytes, but {} are allowed",
-                              frame.error().length, kAnswerBytesMax));
+      heard = end(clause(sentences::kLongAnswer, frame.error().length, kAnswerBytesMax));
       return false;
     }
     if (!*frame) return false;
     if ((*frame)->empty()) return true;
     v1::JoinReply reply;
     if (!read_message(**frame, reply)) {
-      heard = end("it sent bytes that are no JoinReply");
+      heard = end(clause(sentences::kNotAReply));
       return false;
     }
     heard = take(reader_.read(reply));
@@ -240,12 +235,8 @@ class JobStream::State final : public Conversation {
     wants_close_ = true;
     if (refusal_) return;
     const double waited = static_cast<double>((now - opened_).ns) * 1e-9;
-    refusal_ = is_answered_
-                   ? Refusal{RefusalReason::too_late,
-                             fmt::format("{} has not said for {:.1f} s that all ranks can start",
-                                         options_.host, waited),
-                             -1}
-                   : no_answer(options_.host, options_.question, waited);
+    refusal_ = is_answered_ ? refusal(sentences::kNoGo, options_.host, waited)
+                            : no_answer(options_.host, options_.question, waited);
   }
 
   void say(const v1::JoinRequest& request) REQUIRES(mutex_) {

@@ -4,9 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "join/connection/tls_conversation.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
@@ -37,31 +36,20 @@ class Unusable final : public Conversation {
 }  // namespace
 
 std::optional<Refusal> refusal_of(const TlsSession& session, const std::string& host) {
-  std::string why;
   switch (session.fault()) {
     case TlsFault::wrong_certificate:
-      why = fmt::format(
-          "{} has the certificate {}, and this rank was told to expect {}: if the switch got a new "
-          "identity, take the new string that it printed at its start; if not, somebody else "
-          "answers at this address",
-          host, session.shown() ? session.shown()->text() : "(unreadable)",
-          session.expected()->text());
-      break;
+      return refusal(sentences::kOtherCertificate, host,
+                     session.shown() ? session.shown()->text() : "(unreadable)",
+                     session.expected()->text());
     case TlsFault::not_tls:
     case TlsFault::told_version:
       if (session.is_open()) return std::nullopt;
-      why = fmt::format(
-          "the switch at {} does not use keys; it was started with --insecure, or is of an earlier "
-          "version: start it with keys, or join at its host:port alone",
-          host);
-      break;
+      return refusal(sentences::kSwitchWithoutKeys, host);
     case TlsFault::no_version:
     case TlsFault::nothing_shared:
-      why = fmt::format("{} cannot be joined with keys: {}", host, text_of(session.fault()));
-      break;
+      return refusal(sentences::kNoCommonTls, host, text_of(session.fault()));
     default: return std::nullopt;
   }
-  return Refusal{RefusalReason::invalid, std::move(why), -1};
 }
 
 std::shared_ptr<Conversation> secured(std::shared_ptr<Conversation> inner,

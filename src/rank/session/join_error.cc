@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/plain_text.h"
+#include "join/refusals.h"
 
 namespace infold::rank {
 namespace {
@@ -51,8 +52,10 @@ Error error_of(const join::Refusal& refusal) {
 
 join::Refusal refusal_of(const Error& error, int rank) {
   const std::size_t start = error.message.starts_with(kPrefix) ? kPrefix.size() : 0;
-  return {reason_of(error.code),
-          "rank " + std::to_string(rank) + ": " + error.message.substr(start), rank};
+  join::Refusal why = join::refusal(join::sentences::kRankFails, rank, error.message.substr(start));
+  why.reason = reason_of(error.code);
+  why.rank = rank;
+  return why;
 }
 
 }  // namespace infold::rank
