@@ -226,7 +226,7 @@ class TidyTest(unittest.TestCase):
             {
                 **glossary,
                 "a.py": "raise TypeError",
-                "a.cc": "context.peer(); SO_PEERCRED; ::getpeername(socket);",
+                "a.cc": "SSL_VERIFY_PEER; SO_PEERCRED; ::getpeername(socket);",
                 "a.md": "ip link add a type veth peer name b",
             },
         )

@@ -8,7 +8,8 @@
 namespace infold::keys {
 namespace {
 
-constexpr std::size_t kLabelBytesMax = 63;  // of one part of a host's name (RFC 1035)
+// The longest part of a host's name between dots (RFC 1035).
+constexpr std::size_t kLabelBytesMax = 63;
 
 // Where a string's keys begin: at its '#', or, if that was lost, at the first part that is too long
 // for a host's name. All tokens are longer than such a part.
