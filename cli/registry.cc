@@ -28,6 +28,11 @@ std::vector<std::unique_ptr<Command>> make_commands() {
   commands.push_back(make_reproduce_command());
   commands.push_back(make_sim_command());
   commands.push_back(make_switch_command());
+  commands.push_back(make_token_list_command());
+  commands.push_back(make_token_new_command());
+  commands.push_back(make_token_revoke_command());
+  commands.push_back(make_token_secret_command());
+  commands.push_back(make_token_show_command());
   commands.push_back(make_trace_check_command());
   commands.push_back(make_trace_perfetto_command());
   commands.push_back(make_trace_replay_command());

@@ -35,6 +35,7 @@ if(NOT INFOLD_BARE_CORE)
   infold_require(nlohmann_json nlohmann-json3-dev)
   infold_require(tomlplusplus libtomlplusplus-dev)
   infold_require(Protobuf "libprotobuf-dev protobuf-compiler")
+  infold_require(OpenSSL libssl-dev)
   include(static)
 endif()
 

@@ -74,7 +74,7 @@ def on_host(host, *command, **variables):
 @contextlib.contextmanager
 def switch(*words):
     """Runs infold's aggregator in the switch's namespace."""
-    process = on_host("switch", INFOLD, "switch", "--listen", SWITCH, *words)
+    process = on_host("switch", INFOLD, "switch", "--insecure", "--listen", SWITCH, *words)
     try:
         if "packets at" not in process.stdout.readline():
             raise RuntimeError("the switch did not start")

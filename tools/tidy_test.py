@@ -94,6 +94,8 @@ class TidyTest(unittest.TestCase):
             ("src/join", "gpr_now(GPR_CLOCK_REALTIME);", "wall clock"),
             ("src/rank", 'printf("x");', "cli/line/output.h"),
             ("src/rank", "throw 1;", "Result"),
+            ("src/site", 'return Refusal{full, "no room", -1};', "the table of all refusals"),
+            ("planes/p4", "return {join::RefusalReason::full, why, -1};", "the table of all"),
             ("planes/xdp/bpf", "bpf_loop(4, each, &sum, 0);", "kernel_loop"),
         ):
             self.finds("banned-calls", {f"{folder}/x.cc": TOP + code}, instead)
@@ -116,7 +118,8 @@ class TidyTest(unittest.TestCase):
             {
                 "src/core/x.cc": "static_assert(1); CHECK(x); // assert(x)\n"
                 'const char* s = "rand()";',
-                "src/rank/x.cc": "steady_clock::now();",
+                "src/rank/x.cc": "steady_clock::now(); Refusal why = refusal(kFull); Refusal{};",
+                "src/join/x.h": "#pragma once\nstruct Refusal {\n  int rank = -1;\n};",
                 "cli/x.cc": 'printf("x");',
                 "src/core/x_test.cc": 'printf("x");',
             },
@@ -223,7 +226,7 @@ class TidyTest(unittest.TestCase):
             {
                 **glossary,
                 "a.py": "raise TypeError",
-                "a.cc": "context.peer(); SO_PEERCRED; ::getpeername(socket);",
+                "a.cc": "SSL_VERIFY_PEER; SO_PEERCRED; ::getpeername(socket);",
                 "a.md": "ip link add a type veth peer name b",
             },
         )

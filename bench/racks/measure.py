@@ -74,7 +74,7 @@ def main():
             ("parent", (PARENT,)),
             *((rack, (switch_of(rack), "--parent", PARENT)) for rack in RACKS),
         ):
-            switch = job.at(node, "switch", "--listen", *words, "--json")
+            switch = job.at(node, "switch", "--insecure", "--listen", *words, "--json")
             expect("listening" in switch.stdout.readline(), "a switch does not start")
         below = [switch for _, switch in ranks_of(PER_RACK)]
         flat = [PARENT] * len(below)

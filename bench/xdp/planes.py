@@ -102,7 +102,7 @@ def set_links(options, plane):
 
 
 def switch_words(options, plane):
-    words = [options.binary, "switch", "--listen", SWITCH, "--json"]
+    words = [options.binary, "switch", "--insecure", "--listen", SWITCH, "--json"]
     if plane == "kernel":
         ports = ",".join(f"port{rank}" for rank in range(options.ranks))
         words += ["--plane", "xdp", "--dev", ports]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/line/join_flags.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 
 #include "api/environment.h"
 #include "core/world.h"
+#include "keys/token/join_string.h"
 
 namespace infold::cli {
 namespace {
@@ -50,7 +52,8 @@ std::string in_flags(std::string message) {
 
 void JoinFlags::declare(Options& options) {
   options.text_list("--switch", switches_,
-                    "Switches to join, HOST:PORT with commas between; else $INFOLD_SWITCHES");
+                    "Switches to join, HOST:PORT with commas between, or @FILE with the strings to "
+                    "join them with; else $INFOLD_SWITCHES");
   options.text("--rendezvous", rendezvous_,
                "In a job without a switch, the address HOST:PORT at which rank 0 waits; else "
                "$INFOLD_RENDEZVOUS or $MASTER_ADDR");
@@ -87,6 +90,13 @@ void JoinFlags::declare(Options& options) {
 }
 
 JoinOptions JoinFlags::join_options() const {
+  if (!std::exchange(has_warned_, true) &&
+      std::any_of(switches_.begin(), switches_.end(), keys::has_keys)) {
+    fmt::print(
+        stderr,
+        "infold: --switch has a token, which 'ps' shows to all users of this host; write the "
+        "string into a file and give --switch @FILE\n");
+  }
   JoinOptions options;
   options.switches = switches_;
   options.rendezvous = rendezvous_;

@@ -32,6 +32,7 @@ class JoinFlags {
 
  private:
   std::vector<std::string> switches_;
+  mutable bool has_warned_ = false;
   std::string rendezvous_;
   std::string job_;
   std::optional<unsigned> rank_;

@@ -150,21 +150,30 @@ void Options::path(std::string_view name, std::string& value, std::string_view h
   });
 }
 
-void Options::address(std::string_view name, std::string& typed, io::SocketAddress& found,
-                      std::string_view help) {
-  const auto read = [option = std::string(name), may_be_empty = typed.empty(), &typed,
-                     &found](const std::string& value) {
-    const auto parsed = io::SocketAddress::parse(value, "address");
-    if (!parsed && !(may_be_empty && value.empty())) {
-      throw CLI::ValidationError(fmt::format("{}: '{}' {}", option, value, parsed.error().detail),
+void Options::checked(std::string_view name, std::string& typed, std::string_view help,
+                      const Take& take) {
+  const auto read = [option = std::string(name), &typed, take](const std::string& value) {
+    const std::string fault = take(value);
+    if (!fault.empty()) {
+      throw CLI::ValidationError(fmt::format("{}: {}", option, fault),
                                  CLI::ExitCodes::ValidationError);
     }
     typed = value;
-    found = parsed.value_or(io::SocketAddress());
     return true;
   };
   read(typed);
-  add_value(app_, name, help, typed, "TEXT", "an address", read);
+  add_value(app_, name, help, typed, "TEXT", "text that can be read", read);
+}
+
+void Options::address(std::string_view name, std::string& typed, io::SocketAddress& found,
+                      std::string_view help) {
+  checked(name, typed, help,
+          [may_be_empty = typed.empty(), &found](const std::string& value) -> std::string {
+            const auto parsed = io::SocketAddress::parse(value, "address");
+            found = parsed.value_or(io::SocketAddress());
+            if (parsed || (may_be_empty && value.empty())) return "";
+            return fmt::format("'{}' {}", value, parsed.error().detail);
+          });
 }
 
 void Options::choice(std::string_view name, std::string& value, std::vector<std::string> allowed,

@@ -71,6 +71,11 @@ class Options {
   void bytes(std::string_view name, std::optional<std::uint64_t>& value,
              Range<std::uint64_t> allowed, std::string_view help);
 
+  // Text that `take` reads at once. It returns what is wrong with the text, as the end of a
+  // sentence that begins with the option, or nothing.
+  using Take = std::function<std::string(const std::string&)>;
+  void checked(std::string_view name, std::string& typed, std::string_view help, const Take& take);
+
   // An address in the syntax of io::SocketAddress::parse(). `typed` receives the text and `found`
   // the address. The text may be empty if the default is empty.
   void address(std::string_view name, std::string& typed, io::SocketAddress& found,

@@ -15,6 +15,7 @@
 
 #include "cli/line/build_info.h"
 #include "cli/line/usage.h"
+#include "keys/openssl.h"
 
 namespace infold::cli {
 namespace {
@@ -34,6 +35,7 @@ Place place_of(std::string_view name) {
 // Returns the text that --help prints beside a group. A new group needs one line here.
 std::string_view group_summary(std::string_view group) {
   if (group == "bench") return "Measure kernels, state machines or whole sums";
+  if (group == "token") return "Make, list and revoke the tokens that ranks join a switch with";
   if (group == "trace") return "Check, show and replay traces of training steps";
   return "";
 }
@@ -44,7 +46,9 @@ class Parser {
  public:
   Parser(const std::vector<std::unique_ptr<Command>>& commands, const Program& program)
       : root_(program.about, program.name) {
-    root_.set_version_flag("--version", std::string("infold ") + kVersion);
+    root_.set_version_flag("--version", [] {
+      return fmt::format("infold {} with OpenSSL {}", kVersion, keys::openssl_version());
+    });
     root_.get_formatter()->column_width(32);
     root_.require_subcommand(1);
     for (const auto& command : commands) declare(*command);

@@ -82,7 +82,7 @@ tl::expected<p4::DeviceTls, std::string> read_tls(const P4Options& options) {
 }
 
 void announce(Output& output, const p4::PipelineSwitch& server, const p4::PipelineSwitchOptions& of,
-              const std::string& target, const std::string& metrics) {
+              const std::string& target, const KeyOptions& keys, const std::string& metrics) {
   const std::string listen = of.listen.text();
   const std::string join_address = server.join_address().text();
   output.text(
@@ -94,6 +94,7 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
       core::names_of(server.sites().front().record.formats), p4::kJobsMax);
   const join::JoinServer::Budget joining = server.join_budget();
   report_joining(output, joining);
+  keys.announce(output, server.join_address());
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   output.object({{"event", "listening"},
                  {"plane", "p4"},
@@ -108,7 +109,8 @@ void announce(Output& output, const p4::PipelineSwitch& server, const p4::Pipeli
                  {"slots", server.slots_total()},
                  {"elements_max", p4::kElementsMax},
                  {"datagram_bytes_max", server.datagram_bytes_max()},
-                 {"metrics", metrics}});
+                 {"metrics", metrics},
+                 {"keys", keys.describe(server.join_address())}});
 }
 
 p4::TargetKind target_of(const P4Options& options) {
@@ -143,7 +145,7 @@ std::string P4Plane::find_misfit(const PlaneOptions& options) const {
     return "--p4-cert: needs --p4-ca, because TLS begins with the server's certificate";
   }
   if (options.listen.is_ipv6()) return "--listen: --plane p4 sums packets of IPv4 addresses alone";
-  if (options.parent.is_set())
+  if (options.parent.at.is_set())
     return "--parent: a P4 pipeline sends no sums up; its ranks are below it alone";
   return "";
 }
@@ -169,6 +171,7 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   wanted.join_address = options.join_address;
   wanted.device = {.address = own.device_at.text(), .id = own.id, .tls = std::move(tls)};
   wanted.slots = options.slots;
+  wanted.joining = options.keys->server_options();
   wanted.datagram_bytes_max = std::min(options.datagram_bytes_max, p4::kDatagramBytesMax);
   const p4::TargetLimits& limits = p4::limits_of(target_of(own));
   for (const std::string& port : own.ports) {
@@ -181,11 +184,12 @@ ExitCode P4Plane::run(const PlaneOptions& options, Output& output) const {
   }
   const auto page = serve_metrics(output, options.metrics, [&] { return (*server)->metrics(); });
   if (!page) return ExitCode::kFailed;
-  announce(output, **server, wanted, own.target, metrics_place(page->get()));
+  announce(output, **server, wanted, own.target, *options.keys, metrics_place(page->get()));
   log_start(options.listen.text(), (*server)->join_address().text(), "p4");
   while (!desk::InterruptGuard::interrupted() && (*server)->why_lost().empty()) {
     (*server)->watch(kLook);
     log_quiet_moment();
+    options.keys->look_for_hangup();
   }
   const std::string lost = (*server)->why_lost();
   log_stop((*server)->metrics().jobs.size());

@@ -45,7 +45,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const PlaneOption
   const std::string listen = server.sites().front().address;
   const std::string join_address = server.join_address().text();
   const double megabytes = static_cast<double>(server.memory_bytes()) / 1e6;
-  const std::string parent = options.parent.is_set() ? options.parent.text() : "";
+  const std::string& parent = options.parent.place;
   output.text("infold switch: packets at {}, summed in the kernel; ranks join at {}{}\n", listen,
               join_address, parent.empty() ? "" : "; sums go up to " + parent);
   output.text("slots: {}, {:.0f} MB of kernel memory; datagrams of up to {} bytes{}\n",
@@ -58,6 +58,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const PlaneOption
       static_cast<double>(native_slot * options.slots) / 1e6);
   const join::JoinServer::Budget joining = server.join_budget();
   report_joining(output, joining);
+  options.keys->announce(output, server.join_address());
   if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
   nlohmann::ordered_json ports = nlohmann::ordered_json::array();
   for (const xdp::KernelSwitch::Port& port : server.ports()) {
@@ -83,6 +84,7 @@ void announce(Output& output, const xdp::KernelSwitch& server, const PlaneOption
                  {"datagram_bytes_max", server.datagram_bytes_max()},
                  {"pinned", options.pin},
                  {"metrics", metrics},
+                 {"keys", options.keys->describe(server.join_address())},
                  {"interfaces", ports}});
 }
 
@@ -99,7 +101,9 @@ ExitCode XdpPlane::run(const PlaneOptions& options, Output& output) const {
   wanted.slots = options.slots;
   wanted.packet_bytes_max = options.mtu;
   wanted.pin = options.pin;
-  wanted.parent = options.parent;
+  wanted.parent = options.parent.at;
+  wanted.parent_keys = options.parent.join;
+  wanted.joining = options.keys->server_options();
   const auto server = xdp::KernelSwitch::start(wanted);
   if (!server) {
     output.log("infold switch: {}\n", server.error());
@@ -112,6 +116,7 @@ ExitCode XdpPlane::run(const PlaneOptions& options, Output& output) const {
   while (!desk::InterruptGuard::interrupted() && (*server)->has_interfaces()) {
     for (const std::string& news : (*server)->watch(kLook)) log_news(news);
     log_quiet_moment();
+    options.keys->look_for_hangup();
   }
   log_stop((*server)->metrics().jobs.size());
   report_end(output, (*server)->metrics());

@@ -12,6 +12,7 @@
 
 #include "cli/line/command.h"
 #include "cli/line/output.h"
+#include "cli/switch/key_options.h"
 #include "cli/switch/p4_options.h"
 #include "io/address/socket_address.h"
 
@@ -21,7 +22,7 @@ namespace infold::cli {
 struct PlaneOptions {
   io::SocketAddress listen;
   io::SocketAddress join_address;
-  io::SocketAddress parent;   // unset: none
+  ParentPlace parent;         // empty: none
   io::SocketAddress metrics;  // unset: none
   std::uint32_t slots = 0;
   std::uint32_t mtu = 0;
@@ -29,6 +30,7 @@ struct PlaneOptions {
   std::vector<std::string> interfaces;   // used by the kernel's plane alone
   bool pin = false;                      // used by the kernel's plane alone
   P4Options p4;                          // used by P4 alone
+  const KeyOptions* keys = nullptr;      // how ranks join; outlives the run
 };
 
 class Plane {

@@ -13,12 +13,14 @@
 
 #include <fmt/format.h>
 
+#include "cli/switch/key_options.h"
 #include "cli/switch/plane.h"
 #include "cli/switch/switch_log.h"
 #include "cli/switch/switch_report.h"
 #include "io/address/socket_address.h"
 #include "io/host/descriptors.h"
 #include "join/service/join_server.h"
+#include "study/desk/hangup.h"
 #include "study/desk/interrupt.h"
 #include "switch/switch_server.h"
 
@@ -55,10 +57,16 @@ class Switch final : public Command {
                     "Address of the UDP port for packets, HOST:PORT; :PORT for all addresses");
     options.address("--join", join_, join_at_,
                     "Address of the TCP port for joining, HOST:PORT; empty takes that of --listen");
-    options.address(
-        "--parent", parent_, parent_at_,
-        "Address for joining of the switch above, HOST:PORT; this switch sums a rack and "
-        "sends one stream there");
+    options.checked(
+        "--parent", parent_typed_,
+        "The switch above, HOST:PORT, or the string to join it with, better as @FILE; this "
+        "switch sums a rack and sends one stream there",
+        [this](const std::string& typed) -> std::string {
+          keys::Stated<ParentPlace> parent = read_parent(typed);
+          if (!parent) return parent.error();
+          parent_ = std::move(*parent);
+          return "";
+        });
     options.whole<unsigned>("--threads", threads_, {1, 64},
                             "Threads that sum; each has a UDP port, the first that of --listen");
     options.whole<std::uint32_t>("--slots", slots_, {2, 60'000},
@@ -76,6 +84,7 @@ class Switch final : public Command {
         "--pin", pin_,
         "Keep the packet program at its interfaces when this process ends; needs --plane xdp");
     p4_.declare(options);
+    keys_.declare(options);
     options.address("--metrics", metrics_, metrics_at_,
                     "Address of the HTTP port for Prometheus metrics, HOST:PORT; empty for none");
     log_.declare(options);
@@ -83,7 +92,8 @@ class Switch final : public Command {
     options.examples(
         "  infold switch --listen :7700\n"
         "  infold switch --listen 10.0.0.1:7700 --threads 4 --slots 2048\n"
-        "  infold switch --listen 10.1.0.1:7700 --parent 10.0.0.1:7700\n"
+        "  infold switch --listen 10.1.0.1:7700 --parent @/etc/infold/parent\n"
+        "  infold switch --listen 10.0.0.1:7700 --insecure\n"
         "  infold switch --plane xdp --dev eth0,eth1 --listen 10.0.0.1:7700\n"
         "  infold switch --plane p4 --p4runtime 127.0.0.1:9559 --program build/p4 --ports 1,2,3 "
         "--listen 10.0.0.1:7700\n"
@@ -93,18 +103,25 @@ class Switch final : public Command {
 
   ExitCode run(Output& output) override {
     const desk::InterruptGuard guard;
+    const desk::HangupNotice notice;
     io::raise_descriptor_limit(join::kDescriptorsWanted);
     log_.apply();
     if (const auto wrong = find_misfit(); !wrong.empty()) {
       output.log("infold switch: {}\n", wrong);
       return ExitCode::kBadUsage;
     }
+    if (const auto opened = keys_.open(listen_at_, join_at_); !opened) {
+      output.log("infold switch: {}\n", opened.error());
+      return ExitCode::kFailed;
+    }
     if (plane_ == "xdp") return planes_.xdp->run(plane_options(), output);
     if (plane_ == "p4") return planes_.p4->run(plane_options(), output);
     switches::SwitchOptions options;
     options.listen = listen_at_;
     options.join_address = join_at_;
-    options.parent = parent_at_;
+    options.parent = parent_.at;
+    options.parent_keys = parent_.join;
+    options.joining = keys_.server_options();
     options.threads = threads_;
     options.slots = slots_;
     options.datagram_bytes_max = mtu_ - kHeaderBytes;
@@ -120,7 +137,7 @@ class Switch final : public Command {
     if (!server) {
       const std::string_view where = server.error().where;
       const bool is_join = where == "join" && !join_.empty();
-      const auto [option, address] = where == "parent" ? std::pair("--parent", parent_)
+      const auto [option, address] = where == "parent" ? std::pair("--parent", parent_.place)
                                      : is_join         ? std::pair("--join", join_)
                                                        : std::pair("--listen", listen_);
       output.log("infold switch: {} {}: {}\n", option, address, server.error().detail);
@@ -132,7 +149,10 @@ class Switch final : public Command {
     if (!page) return ExitCode::kFailed;
     announce(output, **server, pinned, metrics_place(page->get()));
     log_start(listen_text(**server), (*server)->join_address().text(), "user");
-    while (!guard.wait_for(kLogTick)) log_quiet_moment();
+    while (!guard.wait_for(kLogTick)) {
+      log_quiet_moment();
+      keys_.look_for_hangup();
+    }
     log_stop((*server)->metrics().jobs.size());
     report_end(output, (*server)->metrics());
     return ExitCode::kDone;
@@ -146,14 +166,15 @@ class Switch final : public Command {
   PlaneOptions plane_options() const {
     return {.listen = listen_at_,
             .join_address = join_at_,
-            .parent = parent_at_,
+            .parent = parent_,
             .metrics = metrics_at_,
             .slots = slots_,
             .mtu = mtu_,
             .datagram_bytes_max = mtu_ - kHeaderBytes,
             .interfaces = devices_,
             .pin = pin_,
-            .p4 = p4_};
+            .p4 = p4_,
+            .keys = &keys_};
   }
 
   // Returns the plane that the options ask for but this program lacks, else null.
@@ -209,7 +230,7 @@ class Switch final : public Command {
     const switches::SwitchServer::SlotMemory memory = server.memory_max(mtu_ - kHeaderBytes);
     output.text("infold switch: packets at {}, {} thread{}; ranks join at {}{}\n", listen, threads_,
                 threads_ == 1 ? "" : "s", join_address,
-                parent_.empty() ? "" : "; sums go up to " + parent_);
+                parent_.place.empty() ? "" : "; sums go up to " + parent_.place);
     output.text(
         "slots: {} for each thread, {:.0f} MB at most, and {:.0f} MB more if sums of floats need "
         "integers; {}; {}\n",
@@ -219,6 +240,7 @@ class Switch final : public Command {
         server.uses_trains() ? "packets are sent in trains" : "packets are sent one by one");
     const join::JoinServer::Budget joining = server.join_budget();
     report_joining(output, joining);
+    keys_.announce(output, server.join_address());
     if (!metrics.empty()) output.text("metrics: http://{}/metrics\n", metrics);
     output.object({{"event", "listening"},
                    {"join_connections_max", joining.connections},
@@ -226,23 +248,24 @@ class Switch final : public Command {
                    {"join_memory_bytes_max", joining.memory_bytes},
                    {"listen", listen},
                    {"join", join_address},
-                   {"parent", parent_},
+                   {"parent", parent_.place},
                    {"threads", threads_},
                    {"slots", slots_},
                    {"memory_bytes_max", memory.bytes},
                    {"bins_bytes_max", memory.bins_bytes},
                    {"pinned", pinned},
                    {"trains", server.uses_trains()},
-                   {"metrics", metrics}});
+                   {"metrics", metrics},
+                   {"keys", keys_.describe(server.join_address())}});
   }
 
   std::string listen_ = ":7700";
   std::string join_;
-  std::string parent_;
+  std::string parent_typed_;
+  ParentPlace parent_;
   std::string metrics_;
   io::SocketAddress listen_at_;
   io::SocketAddress join_at_;
-  io::SocketAddress parent_at_;
   io::SocketAddress metrics_at_;
   unsigned threads_ = 1;
   std::uint32_t slots_ = 4096;
@@ -252,6 +275,7 @@ class Switch final : public Command {
   std::vector<std::string> devices_;
   bool pin_ = false;
   P4Options p4_;
+  KeyOptions keys_;
   Planes planes_;
   LogOptions log_;
 };

@@ -162,6 +162,62 @@ def prints_the_port_that_it_has(infold, _):
     check(join.startswith("127.0.0.1:") and f"packets at {join}," in first, first)
 
 
+def names_the_fault_of_a_token(infold, folder):
+    state = ("--state", str(pathlib.Path(folder, "state")))
+    for words, status, text in (
+        (
+            "token new --ttl 8",
+            2,
+            "--ttl must be a time such as 90s, 30m, 8h or 7d, or none, not '8'",
+        ),
+        ("token new --ttl 8w", 2, "--ttl must be a time"),
+        ("token new --ttl -8h", 2, "--ttl must be a time"),
+        ("token new --ranks 0", 2, "--ranks must be"),
+        ("token new --at nowhere", 2, "--at: 'nowhere'"),
+        ("token revoke train", 2, "is not the id of a token, which has 16 digits"),
+        ("token revoke", 2, "id"),
+        ("token nwe", 2, "no command 'nwe'; did you mean new?"),
+        ("token list", 1, f"--state: cannot open the directory {state[1]}: No such file"),
+        ("token show", 1, "--state: cannot open the directory"),
+        ("token secret --renew", 1, "--state: cannot open the directory"),
+    ):
+        refused(infold, folder, (*words.split(), *state), status, text)
+    refused(infold, folder, ("token", "new", "--job", "j" * 129), 2, "--job must have at most 128")
+    pathlib.Path(state[1]).mkdir(mode=0o700)
+    refused(
+        infold,
+        folder,
+        ("token", "new", *state),
+        1,
+        "has no certificate yet: a switch makes it when it starts with keys",
+    )
+
+
+def names_the_fault_of_keys(infold, folder):
+    switch = ("switch", "--listen", "127.0.0.1:0")
+    refused(infold, folder, (*switch, "--keys", "--insecure"), 2, "give --keys or --insecure, not")
+    pathlib.Path(folder, "file").touch()
+    refused(
+        infold,
+        folder,
+        (*switch, "--keys", "--state", "file"),
+        1,
+        "--state: cannot open the directory file: Not a directory (with --insecure, the switch",
+    )
+    for parent, text in (
+        ("@none", "--parent: cannot read none: No such file"),
+        ("10.0.0.1:7700#", "--parent: '10.0.0.1:7700' has no '.' between fingerprint and token"),
+        ("10.0.0.1", "--parent: '10.0.0.1' has no port"),
+        ("a:1,b:1", "--parent: "),
+    ):
+        refused(infold, folder, (*switch, "--parent", parent), 2, text)
+    join = ("bench", "allreduce", "--rank", "0", "--ranks", "2", "--switch")
+    said, _ = refused(
+        infold, folder, (*join, "10.0.0.1:7700#abc.secret"), 2, "has a fingerprint that is not"
+    )
+    check("secret" not in said, said)
+
+
 CASES = (
     refuses_what_has_no_effect,
     names_the_fault_of_a_file,
@@ -169,6 +225,8 @@ CASES = (
     fails_where_it_cannot_write,
     suggests_a_close_name,
     prints_the_port_that_it_has,
+    names_the_fault_of_a_token,
+    names_the_fault_of_keys,
 )
 
 

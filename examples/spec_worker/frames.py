@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join connection: messages as frames over TCP (J-001), and keepalives (J-006).
+"""The join connection: messages as frames over TCP (J-001), or over TLS (J-007), and keepalives
+(J-006).
 
 There is no thread that keeps the connection alive. Its owner calls keep() or receive() at least
 every few seconds, also while it exchanges packets. One thread owns a Connection.
 """
 
+import base64
+import hashlib
+import hmac
 import select
 import socket
+import ssl
 import time
 
 LENGTH_BYTES = 4
@@ -25,12 +30,34 @@ class Closed(Exception):
     """The other end says nothing more. The message has the reason."""
 
 
-class Connection:
-    """A rank's end of a connection to a switch."""
+def fingerprint_of(certificate):
+    """Returns the text that names a certificate, which is given in DER."""
+    digest = hashlib.sha256(certificate).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
-    def __init__(self, address, timeout_s, source=None):
+
+def secured(plain, fingerprint):
+    """Returns the connection with TLS 1.3. Raises OSError unless the switch has the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # the fingerprint counts instead
+    secure = context.wrap_socket(plain)
+    shown = fingerprint_of(secure.getpeercert(binary_form=True))
+    if hmac.compare_digest(shown, fingerprint):
+        return secure
+    secure.close()
+    raise OSError(f"the switch has the certificate {shown} instead of {fingerprint}")
+
+
+class Connection:
+    """A rank's end of a connection to a switch. With a fingerprint it speaks TLS."""
+
+    def __init__(self, address, timeout_s, source=None, fingerprint=""):
         self.socket = socket.create_connection(address, timeout_s, source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if fingerprint:
+            self.socket = secured(self.socket, fingerprint)
         self.closed = ""
         self._received = b""
         self._messages = []
@@ -48,7 +75,8 @@ class Connection:
     def end(self):
         """Ends this direction of the connection."""
         try:
-            self.socket.shutdown(socket.SHUT_WR)
+            # SSLSocket.shutdown() would also end the reading of TLS.
+            socket.socket.shutdown(self.socket, socket.SHUT_WR)
         except OSError:
             pass  # the connection has broken, which receive() tells
 
@@ -95,11 +123,19 @@ class Connection:
     def _read(self):
         if not select.select([self.socket], [], [], 0)[0]:
             return
+        timeout_s = self.socket.gettimeout()
         try:
+            # A record of TLS may have come in part. One has at most 16 KiB of text, and is read as
+            # a whole, so that none of it waits where select() does not look.
+            self.socket.settimeout(0)
             received = self.socket.recv(1 << 16)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
         except OSError as error:
             self.closed = str(error)
             return
+        finally:
+            self.socket.settimeout(timeout_s)
         if not received:
             self.closed = "it closed the connection"
             return

@@ -51,6 +51,7 @@ HELLO = {
     "source": (17, str),
     "wants_native": (18, int),
     "takes_brief": (19, int),
+    "token": (20, str),
 }
 REFUSED = {"reason": (1, int), "message": (2, str), "rank": (3, int)}
 READY = {
@@ -230,8 +231,8 @@ class Member:
     """This rank's connection to a switch, which stays open while the rank belongs to the job. Its
     owner calls keep() or hear() at least every few seconds (J-006)."""
 
-    def __init__(self, address, timeout_s, source=None):
-        self.connection = frames.Connection(address, timeout_s, source)
+    def __init__(self, address, timeout_s, source=None, fingerprint=""):
+        self.connection = frames.Connection(address, timeout_s, source, fingerprint)
 
     def send(self, **step):
         self.connection.send(encode(REQUEST, step))

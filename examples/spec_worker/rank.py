@@ -29,6 +29,13 @@ def host_and_port(text):
     return host.strip("[]"), int(port)
 
 
+def place_and_keys(text):
+    """Returns the parts of `host:port#fingerprint.token` (J-007). The last two may be empty."""
+    place, _, words = text.partition("#")
+    fingerprint, _, token = words.partition(".")
+    return host_and_port(place), fingerprint, token
+
+
 def weights_of(joined):
     return [site["weight"] or 1 for site in joined["sites"]]
 
@@ -47,8 +54,9 @@ class Rank:
     def __init__(self, switch, job, rank, world, timeout_s=10.0):
         self.timeout_s = timeout_s
         self.has_left = False
-        self.host, port = host_and_port(switch)
-        self.member = joining.Member((self.host, port), timeout_s)
+        address, fingerprint, token = place_and_keys(switch)
+        self.host = address[0]
+        self.member = joining.Member(address, timeout_s, fingerprint=fingerprint)
         self.member.send(
             hello={
                 "protocol_version": joining.PROTOCOL_VERSION,
@@ -59,6 +67,7 @@ class Rank:
                 "small_slots": SMALL_SLOTS,
                 "bulk_slots": BULK_SLOTS,
                 "patience_ms": int(1000 * timeout_s),
+                "token": token,
             }
         )
         until = time.monotonic() + timeout_s + SWITCH_SLACK_S
@@ -205,7 +214,7 @@ def bench_values(elements, rank, data_type):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--switch", required=True, metavar="HOST:PORT")
+    parser.add_argument("--switch", required=True, metavar="HOST:PORT[#FINGERPRINT.TOKEN]")
     parser.add_argument("--job", default="default")
     parser.add_argument("--rank", type=int, required=True)
     parser.add_argument("--ranks", type=int, required=True)

@@ -128,7 +128,7 @@ void infold_stop_destroy(infold_stop* stop); /* null is allowed */
  * null, a `world` of 0 and a `rank` of -1. All text is copied. */
 typedef struct infold_join_options {
   size_t struct_bytes;
-  const char* const* switches; /* `switch_count` of "host:port" */
+  const char* const* switches; /* `switch_count` of "host:port", strings to join with, or "@path" */
   size_t switch_count;
   const char* rendezvous;
   const char* job;

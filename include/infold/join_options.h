@@ -32,10 +32,13 @@ enum class SharedMemory : std::uint8_t {
 };
 
 struct JoinOptions {
-  // The join addresses of the switches, "host:port". INFOLD_SWITCHES, separated by commas.
+  // The join addresses of the switches, "host:port", or for switches with keys the strings to join
+  // them with, "host:port#fingerprint.token". "@path" stands for the strings in a file.
+  // INFOLD_SWITCHES, separated by commas.
   std::vector<std::string> switches;
   // Without switches: where rank 0 waits for the others, "host:port". INFOLD_RENDEZVOUS, or
-  // MASTER_ADDR with MASTER_PORT + 1, because torchrun's own store uses MASTER_PORT.
+  // MASTER_ADDR with MASTER_PORT + 1, because torchrun's own store uses MASTER_PORT. With a secret
+  // of 16 characters or more behind a '#', only ranks that have it can join. INFOLD_TOKEN.
   std::string rendezvous;
   // Called at rank 0 once it waits there, with the address for the other ranks. It is meant for a
   // rendezvous whose port is left open, such as "10.0.0.3:0".

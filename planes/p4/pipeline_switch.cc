@@ -14,6 +14,7 @@
 #include "io/host/clock.h"
 #include "io/host/log.h"
 #include "join/job_plan.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry.h"
 #include "planes/p4/job_entries.h"
 #include "site/neighbours.h"
@@ -59,7 +60,7 @@ base::Attempt<std::unique_ptr<PipelineSwitch>> PipelineSwitch::start(
   made->registrar_ = std::make_unique<join::JobRegistry>(made.get());
   const bool has_join_address = options.join_address.is_set();
   const io::SocketAddress& join_at = has_join_address ? options.join_address : settled.listen;
-  auto server = join::JoinServer::start(join_at, *made->registrar_);
+  auto server = join::JoinServer::start(join_at, *made->registrar_, options.joining);
   if (!server) return base::cannot(join_problem(has_join_address, join_at, server.error()));
   made->join_server_ = std::move(*server);
   return made;
@@ -132,45 +133,27 @@ std::vector<join::SiteAddress> PipelineSwitch::sites() const {
 std::uint32_t PipelineSwitch::datagram_bytes_max() const { return options_.datagram_bytes_max; }
 
 join::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const join::JobTerms& terms) {
-  using join::RefusalReason;
+  using namespace join::sentences;
   Job job{.options = join::aggregator_options(terms)};
   if (const char* const why = core::adder_refusal(job.options)) {
-    return tl::unexpected(join::Refusal{RefusalReason::invalid, why, -1});
+    return join::refused(kNotForAdders, why);
   }
-  const auto refuse = [](RefusalReason reason, std::string why, int rank = -1) {
-    return tl::unexpected(join::Refusal{reason, std::move(why), rank});
-  };
-  if (job.options.world < kRanksMin) {
-    return refuse(RefusalReason::invalid,
-                  fmt::format("the P4 pipeline sums for {} ranks and more", kRanksMin));
-  }
+  if (job.options.world < kRanksMin) return join::refused(kFewRanksForPipeline, kRanksMin);
   if (job.options.slot_count > kSlotsOfJob) {
-    return refuse(RefusalReason::invalid,
-                  fmt::format("the job wants {} slots; the P4 pipeline has {} for each job",
-                              job.options.slot_count, kSlotsOfJob));
+    return join::refused(kSlotsOfPipeline, job.options.slot_count, kSlotsOfJob);
   }
   for (const io::SocketAddress& source : site::worker_sources(terms, job.options)) {
     const std::uint16_t rank = job.options.workers[job.workers.size()].first;
-    if (!source.is_set() || source.is_ipv6()) {
-      return refuse(
-          RefusalReason::invalid,
-          fmt::format("rank {} has {}; the P4 pipeline sums packets of IPv4 addresses alone", rank,
-                      source.is_set() ? "the address " + source.host_text() : "no address"),
-          rank);
-    }
+    const auto refuse = [rank](join::Refusal why) {
+      return tl::unexpected(join::pointing_at(rank, std::move(why)));
+    };
+    if (!source.is_set()) return refuse(join::refusal(kRankWithoutAddress, rank));
+    if (source.is_ipv6()) return refuse(join::refusal(kRankWithIpv6, rank, source.host_text()));
     if (source.is_same_host(options_.listen)) {
-      return refuse(RefusalReason::invalid,
-                    fmt::format("rank {} is on the host of the P4 pipeline's controller; its "
-                                "packets do not pass the device; run the rank on another host",
-                                rank),
-                    rank);
+      return refuse(join::refusal(kRankAtController, rank));
     }
     if (const auto port = port_beyond_sums(source)) {
-      return refuse(RefusalReason::invalid,
-                    fmt::format("rank {} is behind port {} of the P4 device; only ports 0 to {} "
-                                "reach the pipe that sums; connect the rank to one of these",
-                                rank, *port, limits_.port_max),
-                    rank);
+      return refuse(join::refusal(kRankBehindOtherPipe, rank, *port, limits_.port_max));
     }
     job.workers.push_back({source, std::nullopt});
   }
@@ -179,16 +162,10 @@ join::Answer<PipelineSwitch::Job*> PipelineSwitch::make_job(const join::JobTerms
     return other.options.job == terms.job;
   });
   if (jobs_.contains(terms.job) || is_left) {
-    return refuse(RefusalReason::in_use,
-                  fmt::format("the P4 pipeline has a job {} already", terms.job));
+    return join::refused(kPipelineHasJob, terms.job);
   }
   const std::optional<std::uint16_t> index = free_index();
-  if (!index) {
-    return refuse(
-        RefusalReason::full,
-        fmt::format("the P4 pipeline has {} jobs, as many as it can; wait for the end of one",
-                    kJobsMax));
-  }
+  if (!index) return join::refused(kJobsOfPipeline, kJobsMax);
   job.index = *index;
   return &jobs_.emplace(terms.job, std::move(job)).first->second;
 }
@@ -228,7 +205,7 @@ join::Answer<void> PipelineSwitch::start_job(const join::JobTerms& terms) {
     return {};
   }
   forget(terms.job);
-  return tl::unexpected(join::Refusal{join::RefusalReason::full, done.error(), -1});
+  return join::refused(join::sentences::kDeviceFails, done.error());
 }
 
 std::optional<core::Abort> PipelineSwitch::end_job(std::uint16_t number, const core::Abort& abort) {

@@ -57,6 +57,7 @@ struct PipelineSwitchOptions {
   DeviceOptions device;
   std::vector<std::uint32_t> ports;  // its ports; packets to unknown stations go to all
   std::uint32_t slots = ~0U;         // for all jobs together, at most as many as the program has
+  join::ServerOptions joining = {};  // how ranks join
   // The Ethernet address of a host behind the device, if this host knows it.
   std::function<std::optional<std::uint64_t>(const io::SocketAddress&)> find_mac =
       [](const io::SocketAddress& host) { return io::find_ethernet_address(host); };

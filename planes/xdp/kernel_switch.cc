@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "join/job_plan.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry.h"
 #include "join/relay/rack_relay.h"
 #include "planes/xdp/attach/host_check.h"
@@ -106,7 +107,7 @@ base::Attempt<std::unique_ptr<KernelSwitch>> KernelSwitch::start(
   if (const base::Result<void> ready = made->make_registrar(listen); !ready) {
     return base::cannot("--parent " + options.parent.text() + " " + ready.error().detail);
   }
-  auto server = join::JoinServer::start(listen, *made->registrar_);
+  auto server = join::JoinServer::start(listen, *made->registrar_, options.joining);
   if (!server) return base::cannot(text_of(server.error()));
   made->join_server_ = std::move(*server);
   return made;
@@ -127,7 +128,8 @@ base::Result<void> KernelSwitch::make_registrar(const io::SocketAddress& join_ad
   auto uplink = switches::UdpUplink::find(options_.parent, options_.listen, join_address);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
-  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_,
+                                                 uplink_->relay_options(options_.parent_keys));
   return {};
 }
 
@@ -157,17 +159,12 @@ join::Answer<void> KernelSwitch::start_job(const join::JobTerms& terms) {
   }
   const base::MutexLock lock(mutex_);
   if (jobs_.contains(terms.job)) {
-    return tl::unexpected(join::Refusal{
-        join::RefusalReason::in_use,
-        "the number " + std::to_string(terms.job) + " is another job's at the switch", -1});
+    return join::refused(join::sentences::kNumberInUse, terms.job);
   }
   const bool sums_native = !terms.native_types.is_empty() && !options.parent_worker;
   const base::Result<void> added = program_.add_job(options, neighbours, sums_native);
   if (!added) {
-    return tl::unexpected(join::Refusal{
-        join::RefusalReason::full,
-        "the switch " + std::string(added.error().detail) + "; wait for the end of another job",
-        -1});
+    return join::refused(join::sentences::kProgramCannotAdd, added.error().detail);
   }
   jobs_[terms.job] = job;
   if (job.parent.is_set()) probe_parent(terms.job, job);

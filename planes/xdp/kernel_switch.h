@@ -30,6 +30,7 @@
 #include "join/registrar.h"
 #include "join/registry/plane.h"
 #include "join/service/join_server.h"
+#include "keys/token/join_string.h"
 #include "planes/xdp/attach/attachment.h"
 #include "planes/xdp/attach/claim.h"
 #include "planes/xdp/attach/interface.h"
@@ -48,6 +49,8 @@ struct KernelSwitchOptions {
       0;                     // with IP and UDP headers; the MTU or the program may limit it
   bool pin = false;          // the program stays at the interfaces when the switch ends
   io::SocketAddress parent;  // join address of the parent; unset: none
+  keys::JoinString parent_keys = {};  // the string to join the parent with
+  join::ServerOptions joining = {};   // how ranks join
 };
 
 class KernelSwitch final : public join::Plane {

@@ -48,7 +48,17 @@ Error failed_at_rank_0(const std::string& said) {
   return failed_meeting(Code::unavailable, "rank 0 says: " + said.substr(1));
 }
 
-// What rank 0 tells the others: the job's name, and its own address if there are no switches.
+// Makes a secret of 256 bits.
+std::string draw_token() {
+  std::string token;
+  for (int word = 0; word < 4; ++word) token += std::to_string(io::fresh_number()) + "-";
+  return token;
+}
+
+// What rank 0 tells the others: the job's name, and its own address if there are no switches. The
+// address has a secret behind a '#', with which the ranks prove to each other who they are. The
+// secret is as safe as the store. With $INFOLD_TOKEN, all ranks have a secret already, and the
+// store gets none.
 struct Meeting {
   std::string job;
   std::string rendezvous;
@@ -117,6 +127,9 @@ Result<Communicator> Backend::join(std::stop_token stop) const {
     Meeting meeting = Meeting::parse(text);
     options.job = std::move(meeting.job);
     options.rendezvous = std::move(meeting.rendezvous);
+    if (!options_.token.empty() && options.sites == Sites::workers) {
+      options.rendezvous += "#" + options_.token;
+    }
     Result<Communicator> joined = join_unless_rank_0_fails(std::move(options));
     if (joined || joined.error().rank >= 0 || stop.stop_requested()) return joined;
     // The error does not name a rank. If rank 0 has given up, its text contains the reason.
@@ -193,8 +206,10 @@ Result<Communicator> Backend::host_meeting(JoinOptions options) const {
   options.job = meeting.job;
   const auto tell = [&](const std::string& text) { store_->set(kMeetingKey, bytes_of(text)); };
   if (options.sites == Sites::workers) {
-    options.on_rendezvous = [&](const std::string& address) {
-      meeting.rendezvous = address;
+    const std::string drawn = options_.token.empty() ? draw_token() : "";
+    options.rendezvous += "#" + options_.token + drawn;
+    options.on_rendezvous = [&meeting, &tell, drawn](const std::string& address) {
+      meeting.rendezvous = drawn.empty() ? address : address + "#" + drawn;
       tell(meeting.text());
     };
   } else {

@@ -52,6 +52,8 @@ struct BackendOptions {
   std::chrono::milliseconds timeout{};  // for calls that do not have their own timeout
   Layout layout = Layout::dense;        // for sums that can be sparse
   Begin begin = {};                     // makes groups that are split from this one
+  // The secret of ranks that meet at rank 0; empty: rank 0 draws one and writes it to the store.
+  std::string token = {};
 };
 
 // How one sum travels. The group's options complete what is left open here.

@@ -75,7 +75,7 @@ c10::intrusive_ptr<Backend> make_backend(const c10::intrusive_ptr<::c10d::Store>
                                          const py::dict& options) {
   const BackendOptions all = {join_options_of(options), timeout,
                               value_of(kLayouts, options["layout"].cast<std::string>(), "layout"),
-                              &begin_in_python};
+                              &begin_in_python, options["token"].cast<std::string>()};
   const py::gil_scoped_release released;
   return c10::make_intrusive<Backend>(store, rank, size, all, delegate);
 }

@@ -83,6 +83,7 @@ def _create(group, given):
     store, delegate = begin(group.store, group.group_rank, group.group_size, timeout)
     settled["job"] = _job_of(settled["job"], group.group_id)
     settled["rendezvous"] = ""
+    settled["token"] = os.environ.get("INFOLD_TOKEN", "")
     if settled["sites"] == "workers":
         settled["rendezvous"] = _bracketed(settled["address"] or _own_address(group.store)) + ":0"
     return extension.Backend(store, group.group_rank, group.group_size, timeout, delegate, settled)

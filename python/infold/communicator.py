@@ -97,7 +97,7 @@ class Communicator:
         from the environment: INFOLD_RANK, INFOLD_WORLD, INFOLD_RENDEZVOUS, INFOLD_SWITCHES, and the
         variables of torchrun, Open MPI, PMI and Slurm. infold/join_options.h describes each option.
 
-        switches     join addresses of the switches, "host:port"
+        switches     join addresses of the switches, "host:port", strings to join with, or "@path"
         rendezvous   without switches: the address at which rank 0 listens, "host:port"
         deadline     seconds for joining and for each call
         """

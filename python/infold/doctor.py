@@ -30,7 +30,7 @@ except ImportError:
     )
 
 import infold
-from infold import _build
+from infold import _build, _switches
 from infold import options as _options
 
 _REACH_S = 5
@@ -79,7 +79,9 @@ def path_text(statistics, settled):
     if on_network == 0:
         return f"memory: all {ranks} ranks are on one host and sum there; the network is not used"
     places = {"workers": "the ranks themselves (no switch)", "mixed": "switches and ranks"}
-    where = places.get(settled["sites"], "switch " + ", ".join(settled["switches"]))
+    where = places.get(
+        settled["sites"], "switch " + ", ".join(_switches.places(settled["switches"]))
+    )
     leaves = f", packets leave from {statistics['interface']}" if statistics["interface"] else ""
     first = f"; {ranks} ranks sum in their hosts' memory first" if ranks else ""
     return f"network: {on_network} contributions are summed at {where}{first}{leaves}"
@@ -151,7 +153,12 @@ def main():
         )
         if not settled["switches"]:
             _finding("switches", "none named (INFOLD_SWITCHES): the ranks sum for each other")
-    for address in settled["switches"]:
+    try:
+        places = _switches.places(settled["switches"])
+    except ValueError as error:
+        _finding("switches", str(error), "mend the file that INFOLD_SWITCHES names")
+        return 1
+    for address in places:
         took, why = _reach(address)
         if speaks and took is not None:
             _finding("switch", f"{address} answers in {took:.2f} ms")

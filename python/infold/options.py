@@ -11,6 +11,8 @@ import os
 import tomllib
 import typing
 
+from infold import _switches
+
 
 def _list_of(text):
     return [each.strip() for each in text.split(",") if each.strip()]
@@ -22,7 +24,7 @@ def _truth_of(text):
     return text == "1"
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(repr=False)
 class Options:
     """Options of a process group. An option that is None comes from the environment or the
     defaults.
@@ -30,7 +32,9 @@ class Options:
     >>> Options(switches=["10.0.0.254:7700"], wire="bfp16")
     >>> Options(sites="workers", deadline=60)
 
-    switches        join addresses of the switches, "host:port"     INFOLD_SWITCHES, with commas
+    switches        join addresses of the switches, "host:port",       INFOLD_SWITCHES, with commas
+                    the strings that switches with keys print, or
+                    "@path" of a file with these strings
     job             part of the job's name at the switches             INFOLD_JOB
     wire            how floats travel: automatic (native, or digits    INFOLD_WIRE
                     where a site lacks native), native, digits, bfp32,
@@ -68,6 +72,12 @@ class Options:
     worker_weight: int | None = None
     verify: bool | None = None
     rejoin: bool | None = None
+
+    def __repr__(self):
+        given = {name: getattr(self, name) for name in _NAMES}
+        given["switches"] = _switches.shown(given["switches"])
+        set_ones = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        return f"Options({', '.join(set_ones)})"
 
 
 LAYOUTS = ("dense", "blocks", "automatic")
@@ -131,12 +141,13 @@ def _unknown(name, where):
 
 
 def _checked(name, value, where):
+    shown = _switches.shown(value) if name == "switches" else value
     wanted = _TYPES.get(name, str)
     is_bool = isinstance(value, bool)
     if not isinstance(value, wanted) or (is_bool and wanted is not bool):
-        raise ValueError(f"infold: {where}: {name} is {value!r}; allowed: {_kind_of(name)}")
-    if name == "switches" and not all(isinstance(each, str) and ":" in each for each in value):
-        raise ValueError(f"infold: {where}: switches is {value!r}; allowed: {_kind_of(name)}")
+        raise ValueError(f"infold: {where}: {name} is {shown!r}; allowed: {_kind_of(name)}")
+    if name == "switches" and not all(_switches.is_one(each) for each in value):
+        raise ValueError(f"infold: {where}: switches is {shown!r}; allowed: {_kind_of(name)}")
     if name == "deadline" and value <= 0:
         raise ValueError(f"infold: {where}: deadline is {value}; allowed: more than 0 seconds")
     if value not in _CHOICES.get(name, (value,)) or value not in _RANGES.get(name, (value,)):
@@ -148,7 +159,7 @@ def _kind_of(name):
     if name in _CHOICES:
         return ", ".join(_CHOICES[name])
     return {
-        "switches": 'a list of "host:port"',
+        "switches": 'a list of "host:port", of strings to join with, or of "@path"',
         "deadline": "seconds",
         "mtu_bytes": "576 to 9216, and 0 for the MTU of the route",
         "drivers": "0 to 64",
@@ -166,7 +177,10 @@ def _of_group(given):
     if dataclasses.is_dataclass(given) and isinstance(given, Options):
         given = {name: getattr(given, name) for name in _NAMES}
     if not isinstance(given, dict):
-        raise ValueError(f"infold: pg_options is {given!r}; pass infold.Options(...) or a dict")
+        kind = type(given).__name__
+        raise ValueError(
+            f"infold: pg_options is of type {kind}; pass infold.Options(...) or a dict"
+        )
     for name in given:
         if name not in _NAMES:
             raise _unknown(name, "pg_options")

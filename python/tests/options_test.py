@@ -9,6 +9,7 @@ from ranks import run_ranks
 
 import infold
 from infold import _c as extension
+from infold import _switches
 from infold import options as infold_options
 
 _WRONG_VALUES = {
@@ -194,3 +195,19 @@ def test_groups_have_the_default_groups_options(monkeypatch):
     monkeypatch.setenv("INFOLD_SHARED_MEMORY", "off")
     assert run_ranks(2, _inherit) == [2, 2]
     assert run_ranks(2, _inherit, options={"shared_memory": "auto"}) == [0, 0]
+
+
+def test_keys_are_never_shown(tmp_path):
+    """Neither a message nor an option that is printed shows a token."""
+    join = "10.0.0.1:7700#fingerprint.secret"
+    assert repr(infold.Options(switches=[join], job="a")) == (
+        "Options(switches=['10.0.0.1:7700'], job='a')"
+    )
+    for wrong in (join, [join, 5], (join, "nowhere")):
+        refusal = _refusal({"switches": wrong})
+        assert "10.0.0.1:7700" in refusal and "secret" not in refusal
+    path = tmp_path / "join.txt"
+    path.write_text(f"# two switches\n{join}, b:1\n")
+    assert _switches.places([f"@{path}", "c:1"]) == ["10.0.0.1:7700", "b:1", "c:1"]
+    with pytest.raises(ValueError, match="cannot read"):
+        _switches.places([f"@{tmp_path}/none"])

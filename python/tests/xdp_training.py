@@ -52,7 +52,9 @@ def train_on(job, path, name):
     must sum."""
     started = {}
     if USER_SWITCH in PATHS[path]:
-        started["user"] = job.at("switch", "switch", "--listen", USER_SWITCH, "--json")
+        started["user"] = job.at(
+            "switch", "switch", "--insecure", "--listen", USER_SWITCH, "--json"
+        )
         expect("listening" in started["user"].stdout.readline(), "no switch in user space")
     if SWITCH in PATHS[path]:
         started["kernel"], _ = job.start_xdp(ports(WORLD))

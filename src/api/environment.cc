@@ -13,6 +13,8 @@
 #include "core/world.h"
 #include "io/address/socket_address.h"
 #include "io/host/log.h"
+#include "keys/token/join_strings.h"
+#include "keys/token/rendezvous_keys.h"
 
 namespace infold::api {
 namespace {
@@ -74,21 +76,27 @@ std::optional<Error> settle(int& number, bool given, Wanted what, int least, int
   return std::nullopt;
 }
 
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t comma = text.find(',');
-    if (comma != 0) parts.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
-  }
-  return parts;
-}
-
 // Checks an address before anything waits for it. `source` is the option or variable that holds it.
 std::optional<Error> check_form(const std::string& source, const std::string& address) {
   const auto good = io::SocketAddress::check_form(address, "the address");
   if (good) return std::nullopt;
   return invalid(source + ": '" + address + "' " + good.error().detail);
+}
+
+// Checks the strings that switches are joined with, and reads the files among them. The options
+// keep the names of the files, so that a rank which joins again later finds new tokens there.
+std::optional<Error> check_switches(const std::string& source, const JoinOptions& options) {
+  const auto strings = keys::read_join_strings(options.switches);
+  if (!strings) return invalid(source + ": " + strings.error());
+  std::vector<std::string> places;
+  for (const keys::JoinString& each : *strings) {
+    if (auto error = check_form(source, each.place)) return error;
+    if (std::find(places.begin(), places.end(), each.place) != places.end()) {
+      return invalid(source + " names " + each.place + " twice");
+    }
+    places.push_back(each.place);
+  }
+  return std::nullopt;
 }
 
 // Names the variables in `source`.
@@ -120,6 +128,23 @@ std::optional<Error> find_rendezvous(JoinOptions& options, std::string& source) 
   options.rendezvous =
       (is_bare_ipv6 ? "[" + host->second + "]" : host->second) + ":" + std::to_string(*number + 1);
   return std::nullopt;
+}
+
+// Adds the secret of $INFOLD_TOKEN to a rendezvous that has none, and checks both.
+std::optional<Error> settle_rendezvous(const std::string& source, JoinOptions& options) {
+  const std::string place(keys::place_of(options.rendezvous));
+  if (auto error = check_form(source, place)) return error;
+  std::string secret_from = source;
+  if (place.size() == options.rendezvous.size() && options.use_environment) {
+    const auto token = first_of({"INFOLD_TOKEN"});
+    if (!token) return std::nullopt;
+    secret_from = token->first;
+    options.rendezvous += "#" + token->second;
+  }
+  if (place.size() == options.rendezvous.size()) return std::nullopt;
+  const auto keys = keys::RendezvousKeys::of(options.rendezvous.substr(place.size() + 1));
+  if (keys) return std::nullopt;
+  return invalid(secret_from + ": the secret " + keys.error());
 }
 
 std::optional<Error> settle_sites(JoinOptions& options) {
@@ -235,12 +260,6 @@ std::optional<Error> check(const JoinOptions& options) {
   if (options.shared_memory > SharedMemory::always) {
     return invalid("shared_memory is not a SharedMemory");
   }
-  for (std::size_t i = 0; i < options.switches.size(); ++i) {
-    const auto end = options.switches.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(options.switches.begin(), end, *end) != end) {
-      return invalid("JoinOptions.switches names " + *end + " twice");
-    }
-  }
   if (options.sites == Sites::workers && options.world > kSitesMax) {
     return invalid("JoinOptions.world is " + std::to_string(options.world) +
                    "; without a switch it is at most " + std::to_string(kSitesMax) +
@@ -282,7 +301,7 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
   std::string switches_from = "JoinOptions.switches";
   if (options.switches.empty() && may_have_switches) {
     if (const auto list = first_of({"INFOLD_SWITCHES"})) {
-      options.switches = split(list->second);
+      options.switches = keys::split_join_strings(list->second);
       switches_from = list->first;
     }
   }
@@ -299,11 +318,9 @@ Result<JoinOptions> complete_from_environment(JoinOptions options) {
     if (options.rendezvous.empty()) {
       if (auto error = find_rendezvous(options, rendezvous_from)) return tl::unexpected(*error);
     }
-    if (auto error = check_form(rendezvous_from, options.rendezvous)) return tl::unexpected(*error);
-  } else {
-    for (const std::string& each : options.switches) {
-      if (auto error = check_form(switches_from, each)) return tl::unexpected(*error);
-    }
+    if (auto error = settle_rendezvous(rendezvous_from, options)) return tl::unexpected(*error);
+  } else if (auto error = check_switches(switches_from, options)) {
+    return tl::unexpected(*error);
   }
   if (auto error = settle_log()) return tl::unexpected(*error);
   if (auto error = settle_shared_memory(options)) return tl::unexpected(*error);

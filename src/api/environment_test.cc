@@ -118,6 +118,25 @@ TEST(Environment, RefusesPlacesThatContradict) {
   EXPECT_TRUE(api::complete_from_environment(given).has_value());
 }
 
+TEST(Environment, HasTheSecretOfARendezvous) {
+  JoinOptions given = options_of(0, 2);
+  given.rendezvous = "10.0.0.9:1";
+  const auto completed = [&given] { return api::complete_from_environment(given); };
+  setenv("INFOLD_TOKEN", "a-secret-of-all-ranks", 1);
+  EXPECT_EQ(completed()->rendezvous, "10.0.0.9:1#a-secret-of-all-ranks");
+  given.use_environment = false;
+  EXPECT_EQ(completed()->rendezvous, "10.0.0.9:1");
+  given.use_environment = true;
+  setenv("INFOLD_TOKEN", "short-secret", 1);
+  EXPECT_EQ(completed().error().message,
+            "join: INFOLD_TOKEN: the secret is too short; allowed: 16 to 1024 characters");
+  given.rendezvous = "10.0.0.9:1#the-caller-s-own-secret";
+  EXPECT_EQ(completed()->rendezvous, given.rendezvous) << "what the caller says counts";
+  given.rendezvous = "10.0.0.9:1#short";
+  EXPECT_THAT(completed().error().message, HasSubstr("JoinOptions.rendezvous: the secret is too"));
+  unsetenv("INFOLD_TOKEN");
+}
+
 // This also holds for programs that read the rest themselves, because the log is not an option.
 TEST(Environment, SaysWhatIsLogged) {
   JoinOptions given = options_of(0, 2);

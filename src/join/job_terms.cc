@@ -8,9 +8,12 @@
 #include <fmt/ranges.h>
 
 #include "join/job_plan.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
+
+using namespace sentences;
 
 // A program may have two dozen groups, each of which is a job. A job gets what it asks for if a
 // quarter of the slots then stay free, or if it is alone. Later jobs get an eighth of what is free.
@@ -60,12 +63,7 @@ std::optional<Refusal> odd_sites(const std::string& name, const std::vector<Rank
     return report.site_order == 0 ? std::nullopt : std::optional(report.site_order);
   });
   if (!found) return std::nullopt;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}': rank {} has other sites than rank {}, or other weights or "
-                             "another order of them; all ranks must name the same switches in the "
-                             "same order and choose the same sites and weights",
-                             name, found->odd, found->usual),
-                 static_cast<int>(found->odd)};
+  return pointing_at(found->odd, refusal(kOtherSites, name, found->odd, found->usual));
 }
 
 // If only one rank compares results, it makes calls that no other rank makes.
@@ -73,12 +71,9 @@ std::optional<Refusal> odd_verifier(const std::string& name, const std::vector<R
   const auto found = find_odd(ranks, [](const ReadyReport& report) { return report.verifies; });
   if (!found) return std::nullopt;
   const bool verifies = *ranks[found->odd].ready_report.verifies;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}': rank {} {} results, rank {} {}; set JoinOptions.verify or "
-                             "INFOLD_VERIFY=1 at all ranks, or at none",
-                             name, found->odd, verifies ? "verifies" : "does not verify",
-                             found->usual, verifies ? "does not" : "does"),
-                 static_cast<int>(found->odd)};
+  return pointing_at(
+      found->odd, refusal(kOtherVerify, name, found->odd, verifies ? "verifies" : "does not verify",
+                          found->usual, verifies ? "does not" : "does"));
 }
 
 std::optional<Refusal> find_obstacle(const std::vector<RankPlace>& ranks) {
@@ -94,12 +89,10 @@ std::optional<Refusal> odd_history(const std::string& name, const std::vector<Ra
     return std::optional(std::pair(report.calls_finished, report.calls_beyond));
   });
   if (!found) return std::nullopt;
-  return Refusal{RefusalReason::mismatch,
-                 fmt::format("job '{}' cannot go on after it lost a switch: rank {} has finished "
-                             "other calls ({} and some) than rank {} ({} and some)",
-                             name, found->odd, ranks[found->odd].ready_report.calls_finished,
-                             found->usual, ranks[found->usual].ready_report.calls_finished),
-                 static_cast<int>(found->odd)};
+  return pointing_at(
+      found->odd,
+      refusal(kOtherHistory, name, found->odd, ranks[found->odd].ready_report.calls_finished,
+              found->usual, ranks[found->usual].ready_report.calls_finished));
 }
 
 }  // namespace
@@ -126,12 +119,7 @@ Slots shrunk(Slots asked, std::uint32_t most) {
 
 Refusal no_slots(const std::string& name, std::uint32_t free, std::uint32_t total,
                  const std::string& job, std::uint32_t wanted) {
-  return {
-      RefusalReason::full,
-      fmt::format("{} has {} of {} slots left and job '{}' wants {}; start it with more (infold "
-                  "switch --slots)",
-                  name, free, total, job, wanted),
-      -1};
+  return refusal(kSlots, name, free, total, job, wanted);
 }
 
 std::string first_ranks(std::span<const std::uint32_t> ranks) {
@@ -151,14 +139,14 @@ Refusal too_few(const std::string& name, const std::vector<RankPlace>& ranks,
   for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks[rank].here) (ranks[rank].went ? went : missing).push_back(rank);
   }
-  std::string text = fmt::format("job '{}': {} of {} ranks came", name,
-                                 ranks.size() - missing.size(), ranks.size());
-  if (!missing.empty()) text += "; missing: rank " + first_ranks(missing);
-  if (!went.empty()) text += "; rank " + first_ranks(went) + " came, but waits no longer";
-  if (!turned_away.empty()) text += "; a rank was turned away: " + turned_away;
+  std::string others;
+  if (!missing.empty()) others += clause(kMissingRanks, first_ranks(missing));
+  if (!went.empty()) others += clause(kRanksThatWent, first_ranks(went));
+  if (!turned_away.empty()) others += clause(kTurnedAway, turned_away);
+  const Refusal why =
+      refusal(kTooFewCame, name, ranks.size() - missing.size(), ranks.size(), others);
   const std::vector<std::uint32_t>& suspects = missing.empty() ? went : missing;
-  return {RefusalReason::too_late, std::move(text),
-          suspects.empty() ? -1 : static_cast<int>(suspects.front())};
+  return suspects.empty() ? why : pointing_at(suspects.front(), why);
 }
 
 // A rack is one worker of its parent, and a worker speaks for a range of ranks.
@@ -177,13 +165,9 @@ Answer<std::vector<core::RankRange>> find_racks(const std::string& name,
       const auto again =
           std::find_if(ranks.begin() + static_cast<std::ptrdiff_t>(end), ranks.end(), is_of_rack);
       if (again != ranks.end()) {
-        return tl::unexpected(Refusal{
-            RefusalReason::invalid,
-            fmt::format(
-                "job '{}': ranks {} and {} join at {}, rank {} between them does not; number "
-                "the ranks rack by rack",
-                name, first, again - ranks.begin(), rack->address, end),
-            static_cast<int>(end)});
+        return tl::unexpected(pointing_at(
+            end, refusal(kRackWithGap, name, first, static_cast<Number>(again - ranks.begin()),
+                         rack->address, end)));
       }
     }
     first = end;

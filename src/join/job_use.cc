@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "join/refusals.h"
 #include "wire/infold_wire.h"
 
 namespace infold::join {
@@ -50,8 +51,7 @@ Answer<JobUse> job_use(const std::string& job, std::span<const SiteOfJob> sites,
   JobUse use;
   for (const SiteOfJob& site : sites) {
     if (const auto lack = find_lack(site, use, asked)) {
-      return tl::unexpected(
-          Refusal{RefusalReason::invalid, fmt::format("job '{}': {} {}", job, site.name, *lack)});
+      return refused(sentences::kSiteLacks, job, site.name, *lack);
     }
     use.formats = use.formats & site.record.formats;
     use.native = use.native & site.record.native();

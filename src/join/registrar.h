@@ -23,6 +23,7 @@
 #include "io/address/socket_address.h"
 #include "join/host_groups.h"
 #include "join/transfer_note.h"
+#include "keys/token/token.h"
 #include "status/switch_metrics.h"
 
 namespace infold::join {
@@ -66,7 +67,11 @@ struct Hello {
   bool takes_brief = false;         // accepts RESULTs without elements that it has sent
   std::chrono::milliseconds patience{};
   std::optional<RackHello> rack;  // the switch where the rank joined; empty: it joined here
-  std::string address;            // where its connection comes from; empty: from this process
+  // Proves to the host that the rank may join, and is secret. Only the rank itself has it; the host
+  // has what it permits.
+  std::string token;
+  std::optional<keys::Grant> grant;  // empty: the host uses no keys
+  std::string address;               // where its connection comes from; empty: from this process
   // The host that the rank's packets come from, as its connection vouches. Unset: any host.
   io::SocketAddress source = {};
 };
@@ -78,8 +83,9 @@ enum class RefusalReason : std::uint8_t {
   full,
   too_late,
   stopping,
-  given_up,  // the rank itself gave up
-  broken,    // the other side sent a message that makes no sense
+  not_permitted,  // by the rank's token
+  given_up,       // the rank itself gave up
+  broken,         // the other side sent a message that makes no sense
 };
 
 struct Refusal {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "join/job_plan.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry.h"
 #include "switch/uplink.h"
 
@@ -32,13 +33,6 @@ void add_jobs(const std::vector<site::JobPackets>& jobs, std::vector<site::JobPa
     place->memory_bytes += each.memory_bytes;
     for (std::size_t i = 0; i < each.verdicts.size(); ++i) place->verdicts[i] += each.verdicts[i];
   }
-}
-
-// A registry should never give a number twice. If one does, the living job keeps it.
-tl::unexpected<join::Refusal> refuse_occupied(std::uint16_t job) {
-  return tl::unexpected(
-      join::Refusal{join::RefusalReason::in_use,
-                    "the number " + std::to_string(job) + " is another job's at the switch", -1});
 }
 
 }  // namespace
@@ -79,7 +73,7 @@ base::Result<void> SwitchServer::listen() {
     address.set_port(shards_.front()->address().port());
   }
   if (base::Result<void> made = make_registrar(address); !made) return made;
-  auto server = join::JoinServer::start(address, *registrar_);
+  auto server = join::JoinServer::start(address, *registrar_, options_.joining);
   if (!server) return tl::unexpected(server.error());
   join_server_ = std::move(*server);
   return {};
@@ -93,7 +87,8 @@ base::Result<void> SwitchServer::make_registrar(const io::SocketAddress& join_ad
   auto uplink = UdpUplink::find(options_.parent, options_.listen, join_address);
   if (!uplink) return tl::unexpected(uplink.error());
   uplink_ = std::move(*uplink);
-  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_, uplink_->relay_options());
+  registrar_ = std::make_unique<join::RackRelay>(*this, *uplink_,
+                                                 uplink_->relay_options(options_.parent_keys));
   return {};
 }
 
@@ -185,16 +180,14 @@ join::Answer<void> SwitchServer::add_to_shards(const core::AggregatorOptions& ag
   std::size_t added = 0;
   try {
     for (; added < shards.size(); ++added) {
+      // A registry should never give a number twice. If one does, the living job keeps it.
       if (!shards_[added]->add_job(aggregator, small_slots, shards[added])) {
-        return refuse_occupied(aggregator.job);
+        return join::refused(join::sentences::kNumberInUse, aggregator.job);
       }
     }
   } catch (const std::bad_alloc&) {
     while (added > 0) shards_[--added]->remove_job(aggregator.job);
-    return tl::unexpected(join::Refusal{
-        join::RefusalReason::full,
-        "the switch has no memory for the job's slots; start it with fewer (infold switch --slots)",
-        -1});
+    return join::refused(join::sentences::kNoMemory);
   }
   return {};
 }

@@ -16,6 +16,7 @@
 #include "join/registrar.h"
 #include "join/registry/plane.h"
 #include "join/service/join_server.h"
+#include "keys/token/join_string.h"
 #include "site/switch_shard.h"
 #include "switch/uplink.h"
 
@@ -30,6 +31,8 @@ struct SwitchOptions {
   std::uint32_t elements_max = INFOLD_ELEMENTS_MAX;
   bool offload = true;
   io::SocketAddress parent;  // the parent's join address, if this is a rack's switch; unset: none
+  keys::JoinString parent_keys = {};  // the string to join the parent with
+  join::ServerOptions joining = {};   // how ranks join
 };
 
 class SwitchServer final : public join::Plane {

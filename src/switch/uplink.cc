@@ -2,7 +2,6 @@
 #include "switch/uplink.h"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,15 +9,10 @@
 #include "io/host/entropy.h"
 #include "io/udp/path_probe.h"
 #include "io/udp/udp_socket.h"
+#include "join/refusals.h"
 
 namespace infold::switches {
-namespace {
-
-tl::unexpected<join::Refusal> refuse(std::string message) {
-  return tl::unexpected(join::Refusal{join::RefusalReason::too_late, std::move(message), -1});
-}
-
-}  // namespace
+namespace sentences = join::sentences;
 
 base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress& parent,
                                                          const io::SocketAddress& listen,
@@ -36,21 +30,25 @@ base::Result<std::unique_ptr<UdpUplink>> UdpUplink::find(const io::SocketAddress
   return std::unique_ptr<UdpUplink>(new UdpUplink(parent, from, own));
 }
 
-join::RackRelayOptions UdpUplink::relay_options() const {
+join::RackRelayOptions UdpUplink::relay_options(const keys::JoinString& keys) const {
   // If packets leave from the same address as the join connection, it need not be sent, because the
   // parent sees it. Behind a NAT, only the parent knows that address.
   const base::Result<io::Route> route = io::route_to(parent_);
   const bool is_elsewhere = route && !from_.is_same_host(route->local);
-  return {parent_, join_address_.text(),
-          fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number()),
-          is_elsewhere ? from_ : io::SocketAddress()};
+  join::RackRelayOptions options;
+  options.parent = parent_;
+  options.address = join_address_.text();
+  options.identity = fmt::format("{:016x}{:016x}", io::fresh_number(), io::fresh_number());
+  if (is_elsewhere) options.source = from_;
+  options.token = keys.token;
+  options.parent_fingerprint = keys.fingerprint;
+  return options;
 }
 
 join::Answer<std::uint32_t> UdpUplink::datagram_bytes_max() const {
   const base::Result<io::Route> route = io::route_to(parent_);
   if (!route) {
-    return refuse(fmt::format("no route leads from the switch at {} to its parent {}",
-                              join_address_.text(), parent_.text()));
+    return join::refused(sentences::kNoRouteToParent, join_address_.text(), parent_.text());
   }
   return static_cast<std::uint32_t>(std::max(route->mtu_bytes - io::header_bytes(parent_), 0));
 }
@@ -61,24 +59,20 @@ join::Answer<void> UdpUplink::reach(const std::vector<std::string>& sites,
   udp.bind = from_;
   udp.datagram_bytes_max = datagram_bytes;
   base::Result<io::UdpSocket> socket = io::UdpSocket::open(udp);
-  if (!socket)
-    return refuse(fmt::format("the switch at {}: {}", join_address_.text(), socket.error().detail));
+  if (!socket) {
+    return join::refused(sentences::kCannotProbe, join_address_.text(), socket.error().detail);
+  }
   for (const std::string& text : sites) {
     const auto site = io::SocketAddress::parse(text, "a site");
-    if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
+    if (!site) return join::refused(sentences::kSiteOfParent, text, site.error().detail);
     const io::PathReport report = io::probe_path(*socket, *site, datagram_bytes, io::kProbeMax);
     if (report.carries) continue;
     if (!report.answers) {
-      return refuse(fmt::format(
-          "nothing comes back over UDP from {} to the rack's switch at {}, though it could join "
-          "there; does a firewall between them drop UDP?",
-          text, join_address_.text()));
+      return join::refused(sentences::kNoUdpFromSite, text, join_address_.text());
     }
-    return refuse(fmt::format(
-        "packets of {} bytes do not come back from {} to the rack's switch at {}, smaller ones do: "
-        "the path carries less than its ends say; choose a smaller MTU",
-        datagram_bytes + static_cast<std::uint32_t>(io::header_bytes(*site)), text,
-        join_address_.text()));
+    return join::refused(sentences::kNarrowPath,
+                         datagram_bytes + static_cast<std::uint32_t>(io::header_bytes(*site)), text,
+                         join_address_.text());
   }
   return {};
 }
@@ -87,7 +81,7 @@ join::Answer<std::vector<io::SocketAddress>> sites_of_parent(const join::BelowPa
   std::vector<io::SocketAddress> sites;
   for (const std::string& text : below.sites) {
     const auto site = io::SocketAddress::parse(text, "a site");
-    if (!site) return refuse(fmt::format("the parent's site {} {}", text, site.error().detail));
+    if (!site) return join::refused(sentences::kSiteOfParent, text, site.error().detail);
     sites.push_back(*site);
   }
   return sites;

@@ -13,6 +13,7 @@
 #include "io/address/socket_address.h"
 #include "join/relay/rack_relay.h"
 #include "join/relay/uplink.h"
+#include "keys/token/join_string.h"
 
 namespace infold::switches {
 
@@ -24,7 +25,8 @@ class UdpUplink final : public join::Uplink {
                                                        const io::SocketAddress& listen,
                                                        const io::SocketAddress& join_address);
 
-  join::RackRelayOptions relay_options() const;
+  // `keys` is the string to join the parent with.
+  join::RackRelayOptions relay_options(const keys::JoinString& keys = {}) const;
   join::Answer<std::uint32_t> datagram_bytes_max() const override;
   join::Answer<void> reach(const std::vector<std::string>& sites,
                            std::uint32_t datagram_bytes) override;

@@ -8,6 +8,7 @@
 
 #include "join/join_event.h"
 #include "join/rank_listener.h"
+#include "join/refusals.h"
 
 namespace infold::emulate {
 
@@ -15,34 +16,31 @@ using join::Hello;
 using join::Parting;
 using join::ReadyReport;
 using join::Refusal;
-using join::RefusalReason;
 
-std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
-  std::string why;
+namespace {
+
+std::optional<Refusal> find_fault(const Hello& hello, RankCounts counts) {
+  using namespace join::sentences;
+  using join::refusal;
   if (hello.world != counts.ranks) {
-    why = fmt::format("the emulator has {} ranks, and the job has {}; start it with --ranks {}",
-                      counts.ranks, hello.world, hello.world);
-  } else if (hello.rank >= counts.real) {
+    return refusal(kRanksOfEmulator, hello.job, counts.ranks, hello.world, hello.world);
+  }
+  if (hello.rank >= counts.real) {
     const std::string real =
         counts.real == 1 ? "rank 0 alone" : fmt::format("ranks 0 to {}", counts.real - 1);
-    why =
-        fmt::format("rank {} is emulated; real are {} (--real {})", hello.rank, real, counts.real);
-  } else if (hello.site && !counts.all_sum) {
-    why = fmt::format(
-        "rank {} sums a share, and emulated ranks do not; join with INFOLD_SITES=switches, or "
-        "start the emulator with --place mixed",
-        hello.rank);
-  } else if (!hello.site && counts.all_sum) {
-    why = fmt::format(
-        "rank {} sums no share, and emulated ranks do; join with INFOLD_SITES=mixed, or start the "
-        "emulator with --place switches",
-        hello.rank);
-  } else if (hello.rack) {
-    why = "a rack's switch cannot be below an emulator";
+    return refusal(kRankIsEmulated, hello.job, hello.rank, real, counts.real);
   }
-  if (why.empty()) return std::nullopt;
-  return Refusal{RefusalReason::invalid, fmt::format("job '{}': {}", hello.job, why),
-                 static_cast<int>(hello.rank)};
+  if (hello.site && !counts.all_sum) return refusal(kRealRankSums, hello.job, hello.rank);
+  if (!hello.site && counts.all_sum) return refusal(kEmulatedRanksSum, hello.job, hello.rank);
+  if (hello.rack) return refusal(kRackBelowEmulator, hello.job);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> refuse_rank(const Hello& hello, RankCounts counts) {
+  const std::optional<Refusal> why = find_fault(hello, counts);
+  return why ? join::pointing_at(hello.rank, *why) : why;
 }
 
 void log_refused(const Hello& hello, const Refusal& refusal) {
@@ -60,10 +58,7 @@ ReadyReport report_of_emulated(const ReadyReport& real, std::uint32_t first) {
   ReadyReport alike = real;
   alike.shares_memory = false;
   if (real.verifies.value_or(false)) {
-    alike.obstacle = Refusal{RefusalReason::invalid,
-                             "emulated ranks have no results to compare; switch off verify "
-                             "(INFOLD_VERIFY)",
-                             static_cast<int>(first)};
+    alike.obstacle = join::pointing_at(first, join::refusal(join::sentences::kNothingToVerify));
   }
   return alike;
 }

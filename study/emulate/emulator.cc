@@ -3,12 +3,12 @@
 
 #include <new>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "io/host/clock.h"
 #include "io/host/log.h"
 #include "join/job_plan.h"
+#include "join/refusals.h"
 
 namespace infold::emulate {
 
@@ -88,9 +88,7 @@ std::optional<join::Refusal> Emulator::find_obstacle(const join::JobTerms& terms
   if (!wanted) return std::nullopt;
   const auto difference = find_difference(*wanted, join::plan_of_sites(terms));
   if (!difference) return std::nullopt;
-  return join::Refusal{
-      join::RefusalReason::invalid,
-      "the job of these ranks has " + difference->text + " (--plan); " + difference->remedy, -1};
+  return join::refusal(join::sentences::kOtherPlan, difference->text, difference->remedy);
 }
 
 join::Answer<void> Emulator::start_job(const join::JobTerms& terms) {
@@ -102,8 +100,7 @@ join::Answer<void> Emulator::start_job(const join::JobTerms& terms) {
                                                   portals_->deliver_to(terms.job)),
                     terms);
     } catch (const std::bad_alloc&) {
-      refusal = {join::RefusalReason::full,
-                 "the emulator has no memory for the job; start it with fewer ranks or slots", -1};
+      refusal = join::refusal(join::sentences::kNoMemoryToEmulate);
     }
   });
   if (refusal) return tl::unexpected(*refusal);

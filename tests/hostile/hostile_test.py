@@ -5,8 +5,9 @@ jobs, and attacks the jobs' ranks. A hostile switch attacks ranks. No process ma
 wrong, and no honest job may be late. Memory and threads must stay within the limits that the switch
 stated.
 
-Usage: hostile_test.py INFOLD [--plane user|xdp] [--minutes M] [--seed S] [--only NAME,...]
-           [--without NAME,...]
+Usage: hostile_test.py INFOLD [--plane user|xdp] [--keys] [--minutes M] [--seed S]
+           [--only NAME,...] [--without NAME,...]
+With --keys the switch uses keys, ranks have a token, and attackers have none.
 Without --minutes each attack takes a moment. With --minutes, attacks and their combinations are
 drawn until the time is over. The program then prints a table for docs/benchmarks.
 """
@@ -29,8 +30,10 @@ import joining
 import member_cases
 import packet_attacks  # noqa: F401  likewise
 import switch_cases
+import tls_attacks  # noqa: F401  likewise
 from attacks import ATTACKS, Connection, Target
 from battle import Battle, Loopback, Namespaces, middle, xdp_network
+from rank import place_and_keys
 
 # Within this time a switch answers a first keepalive, whatever else the machine does.
 GREETING_PATIENCE_S = 60
@@ -59,8 +62,8 @@ def is_reached(target):
 def be_attacker(options):
     """Runs one attack, in a process of its own. Errors of sockets, and answers of the switch, do
     not end it."""
-    host, _, port = options.at.rpartition(":")
-    target = Target(host, int(port), options.source, options.seconds)
+    (host, port), fingerprint, _ = place_and_keys(options.at)
+    target = Target(host, port, options.source, options.seconds, fingerprint)
     draw = random.Random(options.seed)
     if not is_reached(target):
         print(f"nobody is reached from {options.source}")
@@ -122,6 +125,8 @@ def run_attacks(run, options, ground):
 
         for name in ATTACKS:
             run.case(name, endure, name)
+        if options.keys:
+            return
         run.case("who_knows_the_epoch", member_cases.who_knows_the_epoch, up)
         if up.plane == "user":
             run_members(run, up)
@@ -141,11 +146,15 @@ def run_members(run, ground):
     )
 
 
+def ground_of(options):
+    return (Loopback if options.plane == "user" else Namespaces)(options.infold, options.keys)
+
+
 def run_short(options):
     run = Run(options)
-    ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
+    ground = ground_of(options)
     run_attacks(run, options, ground)
-    if options.plane == "user":
+    if options.plane == "user" and not options.keys:
         run.case(
             "hostile_switches",
             switch_cases.hostile_switches,
@@ -167,7 +176,7 @@ def run_long(options):
     """Runs attacks and combinations of up to four until the time is over, and prints a table."""
     draw = random.Random(options.seed)
     until = time.monotonic() + 60 * options.minutes
-    ground = (Loopback if options.plane == "user" else Namespaces)(options.infold)
+    ground = ground_of(options)
     wanted = [name for name in options.only or ATTACKS if name not in options.without]
     by_name = {name: [] for name in wanted}
     turns = 0
@@ -207,6 +216,7 @@ def parse():
     )
     parser.add_argument("infold")
     parser.add_argument("--plane", choices=("user", "xdp"), default="user")
+    parser.add_argument("--keys", action="store_true")
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=lambda names: names.split(","), default=[])

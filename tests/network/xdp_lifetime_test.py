@@ -140,6 +140,7 @@ def a_second_switch_is_refused(binary):
         second = job.at(
             "switch",
             "switch",
+            "--insecure",
             "--plane",
             "xdp",
             "--dev",
@@ -181,7 +182,17 @@ def somebody_elses_program_is_left_alone(binary):
             "xdp",
         )
         status, said = outcome(
-            job.at("switch", "switch", "--plane", "xdp", "--dev", ports(2), "--listen", SWITCH)
+            job.at(
+                "switch",
+                "switch",
+                "--insecure",
+                "--plane",
+                "xdp",
+                "--dev",
+                ports(2),
+                "--listen",
+                SWITCH,
+            )
         )
         expect(status == 1 and "port1 has an XDP program already ('theirs'" in said, said)
         expect(not attached("port0"), "port0 is not given back")
@@ -258,6 +269,7 @@ def what_is_pinned_is_taken_over(binary):
             second = job.at(
                 "switch",
                 "switch",
+                "--insecure",
                 "--plane",
                 "xdp",
                 "--dev",
@@ -343,6 +355,7 @@ def root_pins_without_its_other_capabilities(binary):
             f"--bounding-set=-all,+{held}",
             binary,
             "switch",
+            "--insecure",
             "--plane",
             "xdp",
             "--listen",

@@ -176,6 +176,7 @@ class Network(Job):
         switch = self.at(
             "switch",
             "switch",
+            "--insecure",
             "--plane",
             "xdp",
             "--dev",

@@ -156,7 +156,7 @@ def the_generic_mode_sums_at_a_bridge(binary):
 def a_stripe_over_both_planes_has_the_right_bits(binary):
     """The switch in user space is a host beside the ranks."""
     with network(4), Network(binary) as job:
-        user = job.at(3, "switch", "--listen", "10.77.0.4:7700", "--json")
+        user = job.at(3, "switch", "--insecure", "--listen", "10.77.0.4:7700", "--json")
         expect("listening" in user.stdout.readline(), "the switch in user space does not start")
         switch, _ = job.start_xdp(ports(4))
         both = f"{SWITCH},10.77.0.4:7700"
@@ -286,6 +286,7 @@ def both_planes_count_alike(binary):
         user = job.at(
             "switch",
             "switch",
+            "--insecure",
             "--listen",
             "10.77.0.254:7701",
             "--metrics",

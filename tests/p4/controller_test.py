@@ -101,6 +101,7 @@ class Lab:
         switch = self.start(
             network.SWITCH,
             "switch",
+            "--insecure",
             "--plane",
             "p4",
             "--listen",
@@ -270,7 +271,7 @@ def pytorch_trains_through_it(lab):
         return
     # The pipeline forwards packets that are not for its own port.
     address = f"{network.address(network.SWITCH)}:7801"
-    other = lab.start(network.SWITCH, "switch", "--listen", address)
+    other = lab.start(network.SWITCH, "switch", "--insecure", "--listen", address)
     other.stdout.readline()
     models = trained(lab, 7700) | trained(lab, 7801)
     check(len(models) == 1, models)

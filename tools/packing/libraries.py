@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the archives that wheels contain in place of Debian's shared libraries.
-packaging/libraries builds them from the sources of Debian's packages, in the installed versions."""
+"""Builds the libraries that wheels contain in place of Debian's shared libraries.
+packaging/libraries builds them from the sources of Debian's packages: protobuf in the installed
+version, whose headers we use, and OpenSSL in the newest version of Debian's stable branch, whatever
+this machine has installed, so that a wheel has all fixes."""
 
 import functools
+import json
 import pathlib
 import re
 import shutil
 import subprocess
 
-PACKAGES = {"protobuf": "libprotobuf-dev"}
+INSTALLED = {"protobuf": "libprotobuf-dev"}
+NEWEST = ("openssl",)
 _FORMAT = "${source:Package}=${source:Version}"
 
 
@@ -29,15 +33,35 @@ def _sources_list():
     return "\n".join(sorted(lines)) + "\n"
 
 
+def _versions(package, options, run):
+    """Returns the versions of a source package in Debian's archives, the newest first."""
+    shown = run(["apt-cache", *options, "showsrc", "--only-source", package])
+    found = set(re.findall(r"^Version: (\S+)$", shown, re.MULTILINE))
+    is_newer = ("dpkg", "--compare-versions")
+
+    def compared(one, other):
+        return (
+            -1 if subprocess.run([*is_newer, one, "gt", other], check=False).returncode == 0 else 1
+        )
+
+    return sorted(found, key=functools.cmp_to_key(compared))
+
+
+def _take(package, versions, options, folder, run):
+    """Fetches the newest of these versions that the archive still or already holds."""
+    for version in versions:
+        try:
+            run(["apt-get", *options, "source", f"{package}={version}"], cwd=folder)
+            return version
+        except Exception:  # noqa: BLE001  the caller's own error, whose reason is in the log
+            print(f"package: Debian's archive does not hold {package} {version}", flush=True)
+    raise FileNotFoundError(f"Debian's archive holds no source of {package}")
+
+
 def _fetch(folder, run):
-    """Fetches Debian's sources, whose signatures apt checks, to folder/abseil and so on."""
-    wanted = [run(["dpkg-query", "-W", "-f", _FORMAT, package]) for package in PACKAGES.values()]
-    stamp = folder / "fetched"
-    if stamp.exists() and stamp.read_text("utf-8").split() == wanted:
-        return
-    shutil.rmtree(folder, ignore_errors=True)
+    """Fetches Debian's sources, whose signatures apt checks, to folder/protobuf and so on."""
     lists = folder / "lists"
-    (lists / "partial").mkdir(parents=True)
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "sources.list").write_text(_sources_list(), "utf-8")
     options = [
         "-o",
@@ -53,22 +77,36 @@ def _fetch(folder, run):
         "-o",
         "APT::Sandbox::User=root",
     ]
-    print(f"package: fetching the sources of {', '.join(wanted)}", flush=True)
     run(["apt-get", *options, "update"])
-    run(["apt-get", *options, "source", *wanted], cwd=folder)
-    for name, package in zip(PACKAGES, wanted, strict=True):
-        version = re.sub(r"-[^-]*$", "", package.partition("=")[2])
-        (folder / f"{package.partition('=')[0]}-{version}").rename(folder / name)
-    stamp.write_text("\n".join(wanted), "utf-8")
+    wanted = {
+        name: [run(["dpkg-query", "-W", "-f", _FORMAT, package]).partition("=")[2]]
+        for name, package in INSTALLED.items()
+    }
+    wanted |= {name: _versions(name, options, run) for name in NEWEST}
+    stamp = folder / "fetched"
+    text = json.dumps(wanted)
+    if stamp.exists() and stamp.read_text("utf-8") == text:
+        return
+    stamp.unlink(missing_ok=True)
+    for name, versions in wanted.items():
+        print(f"package: fetching the sources of {name} {versions[0]}", flush=True)
+        version = re.sub(r"-[^-]*$", "", _take(name, versions, options, folder, run))
+        shutil.rmtree(folder / name, ignore_errors=True)
+        (folder / f"{name}-{version}").rename(folder / name)
+    stamp.write_text(text, "utf-8")
 
 
 @functools.cache
 def build(root, run):
-    """Builds the archives, and returns the folder that INFOLD_STATIC names."""
+    """Builds the libraries, and returns the folder that INFOLD_STATIC names."""
     sources, out = root / "build" / "packages" / "sources", root / "build" / "libraries"
     _fetch(sources, run)
-    print("package: building protobuf (a minute, the first time)", flush=True)
-    launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+    print("package: building protobuf and OpenSSL (minutes, the first time)", flush=True)
+    launcher = [
+        f"-DCMAKE_{language}_COMPILER_LAUNCHER=ccache"
+        for language in ("C", "CXX")
+        if shutil.which("ccache")
+    ]
     run(
         [
             "cmake",

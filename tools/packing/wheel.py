@@ -85,7 +85,7 @@ def _build(root, run, python, name, out, torch, archives, *settings):
     run(
         [python, "-m", "auditwheel", "repair", *excluded, "-w", out, wheel],
         cwd=root,
-        env=environment,
+        env={**environment, "LD_LIBRARY_PATH": str(archives)},
     )
 
 

@@ -154,6 +154,13 @@ BANS = (
         r"\b(strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof)\s*\(",
         "a span with its size, or std::from_chars",
     ),
+    Ban(
+        r"(?<!struct )\bRefusal ?\{(?!\})|\{\s*(join::)?RefusalReason::\w+\s*,",
+        "refusal() with a sentence of join/refusals.h, the table of all refusals",
+        ("src/", "planes/", "study/"),
+        tests=False,
+        allowed_in=("src/join/registry/fuzzing.h",),
+    ),
     Ban(r"\busing\s+namespace\s+std\b", "the qualified names"),
     Ban(
         r"\bbpf_loop\b",

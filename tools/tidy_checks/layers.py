@@ -12,9 +12,9 @@ from tidy_checks.repo import Finding, check
 BELOW_CORE = {"wire", "vocabulary", "base"}
 BELOW_PLAN = BELOW_CORE | {"status", "core", "numeric"}
 BELOW_TOP = BELOW_PLAN | {"encoding", "compress", "plan", "sparse", "public"}
-BELOW_JOIN = BELOW_TOP | {"io", "proto"}
+BELOW_JOIN = BELOW_TOP | {"io", "keys", "proto"}
 JOIN = {"join", "join/client", "join/registry", "join/relay", "join/service"}
-BELOW_SITE = BELOW_TOP | {"io"} | JOIN
+BELOW_SITE = BELOW_TOP | {"io", "keys"} | JOIN
 RANK = {"rank", "rank/calls", "rank/session"}
 ALLOWED = {
     "vocabulary": set(),
@@ -31,6 +31,8 @@ ALLOWED = {
     "sparse": BELOW_PLAN,
     "plan": BELOW_PLAN,
     "io": BELOW_TOP,
+    # Certificates and tokens. Ranks and switches share them, so they know nothing of joining.
+    "keys": BELOW_CORE | {"io"},
     "join": BELOW_JOIN,
     "join/client": BELOW_JOIN | {"join"},
     "join/registry": BELOW_JOIN | {"join"},
@@ -79,8 +81,8 @@ ABOVE = {
     "study/emulate/at_switch": {"api", "switch"},
     "study/whatif": {"rank/calls"},
 }
-# A file that only tests include may include all folders beside its own.
-_TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing)\.(cc|h)$")
+# Tests, benchmarks and files that only they include may include all folders beside its own.
+_TEST = re.compile(r"(^|_)(test|testing|fuzz|fuzzing|bench)\.(cc|h)$")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(infold/[^>]+)>)')
 
 

@@ -20,7 +20,7 @@ _ALLOWED = (
     ("^proto/", r"\bservice Control\b|/control\b", "names of messages on the wire"),
     (r"\.p4$|^proto/p4/|^tests/p4/|p4_elements\.py$", r"\b[Cc]ontrols?\b|controlLocals", "P4's"),
     ("^packaging/|^tools/packing/", r"\bcontrol\b|ProtectControlGroups", "Debian's and systemd's"),
-    (r"\.(h|cc)$", r"msg_control|cache_control|context\.peer\(\)", "names of other libraries"),
+    (r"\.(h|cc)$", r"msg_control|cache_control|SSL_VERIFY_PEER", "names of other libraries"),
     (r"\.(h|cc)$", r"\bcontrol_deps\b", "the term of execution traces: ctrl_deps"),
     ("", r'veth peer|peer name|"peer",', "words of the command ip link"),
 )

@@ -83,7 +83,8 @@ constexpr auto kPauseOfMany = rank::HostLinks::kReasonMax + std::chrono::millise
 rank::Rejoin rejoin_of(const JoinOptions& options, std::size_t drivers, const EndpointWrap& wrap) {
   if (!options.rejoin || options.sites == Sites::workers) return {};
   rank::Rejoin rejoin;
-  rejoin.pause = options.switches.size() > 1 ? kPauseOfMany : kPauseOfOne;
+  const bool is_one = options.switches.size() == 1 && !options.switches.front().starts_with('@');
+  rejoin.pause = is_one ? kPauseOfOne : kPauseOfMany;
   rejoin.attempt = [options, drivers, wrap](
                        const rank::CallHistory& history,
                        std::chrono::nanoseconds patience) -> Result<rank::Reentry> {

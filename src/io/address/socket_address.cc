@@ -117,6 +117,14 @@ bool SocketAddress::is_multicast() const {
   return IN_MULTICAST(address) || address == INADDR_BROADCAST;
 }
 
+bool SocketAddress::is_loopback() const {
+  constexpr std::uint32_t kNet = 127;
+  if (!is_ipv6()) return ntohl(storage_.v4.sin_addr.s_addr) >> 24 == kNet;
+  const in6_addr& address = storage_.v6.sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&address) ||
+         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == kNet);
+}
+
 std::uint16_t SocketAddress::port() const {
   return ntohs(is_ipv6() ? storage_.v6.sin6_port : storage_.v4.sin_port);
 }

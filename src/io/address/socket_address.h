@@ -34,6 +34,7 @@ class SocketAddress {
   bool is_set() const { return storage_.generic.sa_family != AF_UNSPEC; }
   bool is_any() const;
   bool is_multicast() const;  // also true for IPv4's broadcast address
+  bool is_loopback() const;   // no other host can reach it
   bool is_ipv6() const { return storage_.generic.sa_family == AF_INET6; }
   std::uint16_t port() const;
   void set_port(std::uint16_t port);

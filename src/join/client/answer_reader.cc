@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "join/refusals.h"
+
 namespace infold::join {
 namespace {
 
@@ -66,26 +68,23 @@ std::optional<Heard> AnswerReader::end(const std::string& why) {
   const State before = std::exchange(state_, State::over);
   if (before == State::over) return std::nullopt;
   if (before == State::running) return JobEnd{};
-  return Refusal{RefusalReason::stopping,
-                 fmt::format("the connection to {} broke while joining ({})", host_,
-                             why.empty() ? "it was closed" : why),
-                 -1};
+  return refusal(sentences::kConnectionBroke, host_,
+                 why.empty() ? clause(sentences::kWasClosed) : why);
 }
 
 Refusal AnswerReader::out_of_turn(const v1::JoinReply& reply) const {
-  const char* const awaited = state_ == State::asked ? "Joined" : "Go";
-  const char* const when = state_ == State::told ? ", before this rank was ready" : "";
-  return {RefusalReason::broken,
-          fmt::format("{} answered {} where {} comes next{}", host_, name_of(reply), awaited, when),
-          -1};
+  const char* const name = name_of(reply);
+  if (state_ == State::told) return refusal(sentences::kAnswerBeforeReady, host_, name);
+  return refusal(sentences::kAnswerOutOfTurn, host_, name,
+                 state_ == State::asked ? "Joined" : "Go");
 }
 
 Refusal AnswerReader::ended_early(const JobEnd& end) const {
   std::string lost = host_;
   if (end.lost_rank) lost = fmt::format("rank {}", *end.lost_rank);
   if (!end.lost_switch.empty()) lost = "the switch at " + end.lost_switch;
-  return {RefusalReason::too_late, lost + " was lost while joining",
-          end.lost_rank ? static_cast<int>(*end.lost_rank) : -1};
+  const Refusal why = refusal(sentences::kLostWhileJoining, lost);
+  return end.lost_rank ? pointing_at(*end.lost_rank, why) : why;
 }
 
 }  // namespace infold::join

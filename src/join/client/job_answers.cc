@@ -16,6 +16,7 @@
 #include "join/messages/end_message.h"
 #include "join/messages/record_message.h"
 #include "join/messages/refusal_message.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
@@ -36,8 +37,7 @@ std::string printable(std::string_view text, std::size_t bytes_max) {
 }
 
 tl::unexpected<Refusal> misfit(const std::string& host, const char* message, const Misfit& what) {
-  return tl::unexpected(
-      Refusal{RefusalReason::broken, fmt::format("{} answered {}.{}", host, message, *what), -1});
+  return refused(sentences::kAnswerMisfits, host, message, *what);
 }
 
 Misfit outside(const char* field, std::uint32_t value, std::uint32_t least, std::uint32_t most) {

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/mutex.h"
 #include "io/address/name_lookup.h"
 #include "io/address/tcp_connection.h"
 #include "join/client/job_stream.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
@@ -43,6 +42,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     if (source.is_same_host(io::local_address_of(socket->get()))) source = {};
     options.host = host_;
     options.question = question();
+    options.fingerprint = limits_.fingerprint;
     options.joins_by = limits_.joins_by + kSlack;
     options.connects_by = std::min(limits_.connects_by, options.joins_by);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(limits_.joins_by - Clock::now());
@@ -137,18 +137,14 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     if (!limits_.at.is_set()) {
       const auto found = io::look_up(address_, "the host", instant_of(connects_by), limits_.stop);
       if (!found && found.error().code == base::Code::cancelled) return given_up();
-      if (!found) {
-        return tl::unexpected(Refusal{RefusalReason::too_late,
-                                      fmt::format("{} {}", host_, found.error().detail), -1});
-      }
+      if (!found) return join::refused(sentences::kNotFound, host_, found.error().detail);
       limits_.at = *found;
     }
     auto socket = io::connect_tcp(limits_.at, instant_of(connects_by), limits_.stop);
     if (socket) return std::move(*socket);
     if (socket.error().code == base::Code::cancelled) return given_up();
     if (socket.error().code != base::Code::deadline_exceeded) {
-      return tl::unexpected(
-          Refusal{RefusalReason::full, fmt::format("{}: {}", host_, socket.error().detail), -1});
+      return join::refused(sentences::kNotReached, host_, socket.error().detail);
     }
     const std::chrono::duration<double> waited = Clock::now() - begun;
     return tl::unexpected(no_answer(host_, question(), waited.count()));
@@ -182,10 +178,7 @@ class JobLink::State final : public RankListener, public std::enable_shared_from
     changed_.notify_all();
   }
 
-  tl::unexpected<Refusal> given_up() const {
-    return tl::unexpected(
-        Refusal{RefusalReason::given_up, "joining at " + host_ + " was given up", -1});
-  }
+  tl::unexpected<Refusal> given_up() const { return join::refused(sentences::kGivenUp, host_); }
 
   const std::string address_;
   Limits limits_;

@@ -15,6 +15,7 @@
 
 #include "io/address/socket_address.h"
 #include "join/registrar.h"
+#include "keys/certificate.h"
 
 namespace infold::join {
 
@@ -33,6 +34,8 @@ class JobLink {
     std::string host = {};      // precedes the address in errors, with a space at the end
     bool is_at_rank = false;    // the host is rank 0, at a rendezvous
     io::SocketAddress at = {};  // the address of the host; unset: `address` is looked up
+    // With a fingerprint, the link speaks TLS, and only with a host that has this certificate.
+    std::optional<keys::Fingerprint> fingerprint = {};
   };
 
   // Blocks until all ranks have come. `address` is "host:port".

@@ -8,13 +8,13 @@
 #include <deque>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/mutex.h"
 #include "io/host/clock.h"
 #include "join/client/answer_reader.h"
 #include "join/client/requests.h"
+#include "join/client/secured.h"
 #include "join/connection/frames.h"
+#include "join/refusals.h"
 
 namespace infold::join {
 namespace {
@@ -37,10 +37,7 @@ base::Instant instant_of(std::chrono::steady_clock::time_point at) {
 }
 
 Refusal no_answer(const std::string& host, const std::string& question, double seconds) {
-  return {RefusalReason::too_late,
-          fmt::format("no answer from {} for {:.1f} s: {}, and does a firewall let TCP through?",
-                      host, seconds, question),
-          -1};
+  return refusal(sentences::kNoAnswer, host, seconds, question);
 }
 
 class JobStream::State final : public Conversation {
@@ -87,6 +84,12 @@ class JobStream::State final : public Conversation {
     const base::MutexLock lock(mutex_);
     is_leaving_ = wants_close_ = true;
     wake();
+  }
+
+  // The host cannot be joined, for this reason.
+  void refuse(const Refusal& refusal) {
+    const base::MutexLock lock(mutex_);
+    take(refusal);
   }
 
   // From the loop.
@@ -152,7 +155,7 @@ class JobStream::State final : public Conversation {
       }
       if (!is_answered_ || has_ended_) return;
       if (heard_at_ + kSilenceMax <= now) {
-        heard = end("it has answered nothing for 10 s");
+        heard = end(clause(sentences::kIsSilent, kSilenceMax.ns / base::seconds(1).ns));
       } else if (asks_at() <= now) {
         asked_at_ = now;
         if (said_.empty()) said_.push_back(keepalive());
@@ -184,15 +187,14 @@ class JobStream::State final : public Conversation {
     if (has_ended_ || wants_close_ || reader_.is_over()) return false;
     const FrameReader::Frame frame = frames_.next(bytes);
     if (!frame) {
-      heard = end(fmt::format("it announced a message of {} bytes, but {} are allowed",
-                              frame.error().length, kAnswerBytesMax));
+      heard = end(clause(sentences::kLongAnswer, frame.error().length, kAnswerBytesMax));
       return false;
     }
     if (!*frame) return false;
     if ((*frame)->empty()) return true;
     v1::JoinReply reply;
     if (!read_message(**frame, reply)) {
-      heard = end("it sent bytes that are no JoinReply");
+      heard = end(clause(sentences::kNotAReply));
       return false;
     }
     heard = take(reader_.read(reply));
@@ -233,12 +235,8 @@ class JobStream::State final : public Conversation {
     wants_close_ = true;
     if (refusal_) return;
     const double waited = static_cast<double>((now - opened_).ns) * 1e-9;
-    refusal_ = is_answered_
-                   ? Refusal{RefusalReason::too_late,
-                             fmt::format("{} has not said for {:.1f} s that all ranks can start",
-                                         options_.host, waited),
-                             -1}
-                   : no_answer(options_.host, options_.question, waited);
+    refusal_ = is_answered_ ? refusal(sentences::kNoGo, options_.host, waited)
+                            : no_answer(options_.host, options_.question, waited);
   }
 
   void say(const v1::JoinRequest& request) REQUIRES(mutex_) {
@@ -275,20 +273,30 @@ class JobStream::State final : public Conversation {
 JobStream::JobStream(std::shared_ptr<State> state) : state_(std::move(state)) {}
 JobStream::~JobStream() { state_->cut(); }
 
+template <typename There>
+std::unique_ptr<JobStream> JobStream::open_at(ConnectionLoop& loop, There&& there,
+                                              const Options& options,
+                                              std::shared_ptr<RankListener> listener) {
+  auto state = std::make_shared<State>(options, std::move(listener));
+  std::shared_ptr<Conversation> conversation = state;
+  if (options.fingerprint) {
+    conversation = secured(state, *options.fingerprint, options.host,
+                           [&stream = *state](const Refusal& refusal) { stream.refuse(refusal); });
+  }
+  loop.add(std::forward<There>(there), std::move(conversation));
+  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+}
+
 std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, io::FileDescriptor connected,
                                            const Options& options,
                                            std::shared_ptr<RankListener> listener) {
-  auto state = std::make_shared<State>(options, std::move(listener));
-  loop.add(std::move(connected), state);
-  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+  return open_at(loop, std::move(connected), options, std::move(listener));
 }
 
 std::unique_ptr<JobStream> JobStream::open(ConnectionLoop& loop, const io::SocketAddress& there,
                                            const Options& options,
                                            std::shared_ptr<RankListener> listener) {
-  auto state = std::make_shared<State>(options, std::move(listener));
-  loop.add(there, state);
-  return std::unique_ptr<JobStream>(new JobStream(std::move(state)));
+  return open_at(loop, there, options, std::move(listener));
 }
 
 void JobStream::ready(const ReadyReport& report) { state_->ready(report); }

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/instant.h"
@@ -17,6 +18,7 @@
 #include "join/connection/connection_loop.h"
 #include "join/rank_listener.h"
 #include "join/registrar.h"
+#include "keys/certificate.h"
 
 namespace infold::join {
 
@@ -33,6 +35,8 @@ class JobStream final : public RankLink {
     std::string host;  // for errors: "10.0.0.1:7700", "the switch's parent 10.0.0.1:7700"
     std::string question =
         "is `infold switch` or `infold emulate` running there";  // see no_answer()
+    // With a fingerprint, the stream speaks TLS, and only with a host that has this certificate.
+    std::optional<keys::Fingerprint> fingerprint = {};
     // Until the host answers anything, and until the job may start.
     std::chrono::steady_clock::time_point connects_by{};
     std::chrono::steady_clock::time_point joins_by{};
@@ -61,6 +65,10 @@ class JobStream final : public RankLink {
  private:
   class State;
   explicit JobStream(std::shared_ptr<State> state);
+  template <typename There>
+  static std::unique_ptr<JobStream> open_at(ConnectionLoop& loop, There&& there,
+                                            const Options& options,
+                                            std::shared_ptr<RankListener> listener);
   std::shared_ptr<State> state_;
 };
 

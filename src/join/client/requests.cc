@@ -40,6 +40,7 @@ v1::JoinRequest hello_request(const Hello& hello) {
     if (hello.rack->source.is_set()) rack.set_source(hello.rack->source.host_text_elsewhere());
   }
   if (hello.source.is_set()) message.set_source(hello.source.host_text_elsewhere());
+  message.set_token(hello.token);
   return request;
 }
 

@@ -12,6 +12,7 @@ v1::Refused::Reason wire_reason(RefusalReason reason) {
     case RefusalReason::full: return v1::Refused::FULL;
     case RefusalReason::too_late: return v1::Refused::TOO_LATE;
     case RefusalReason::stopping: return v1::Refused::STOPPING;
+    case RefusalReason::not_permitted: return v1::Refused::NOT_PERMITTED;
     case RefusalReason::given_up:
     case RefusalReason::broken: break;
   }
@@ -25,6 +26,7 @@ RefusalReason reason_of(v1::Refused::Reason reason) {
     case v1::Refused::FULL: return RefusalReason::full;
     case v1::Refused::TOO_LATE: return RefusalReason::too_late;
     case v1::Refused::STOPPING: return RefusalReason::stopping;
+    case v1::Refused::NOT_PERMITTED: return RefusalReason::not_permitted;
     default: return RefusalReason::invalid;
   }
 }

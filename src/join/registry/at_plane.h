@@ -7,8 +7,8 @@
 #include <exception>
 #include <new>
 #include <stdexcept>
-#include <string>
 
+#include "join/refusals.h"
 #include "join/registry/plane.h"
 
 namespace infold::join {
@@ -19,10 +19,7 @@ enum class AtPlane : std::uint8_t { no, starting, yes, leaving };
 // Turns an exception into a refusal, so that the ranks hear of it and the switch goes on. Only
 // memory that is missing has a remedy: the slots of the job take nearly all memory of a start.
 inline Answer<void> start_job(Plane& plane, const JobTerms& terms) {
-  const auto cannot = [](const std::string& why) {
-    return tl::unexpected(
-        Refusal{RefusalReason::full, "the switch cannot start the job: " + why, -1});
-  };
+  const auto cannot = [](const char* why) { return refused(sentences::kCannotStart, why); };
   constexpr const char* kNoMemory = "its memory is used up; with fewer slots it may";
   try {
     return plane.start_job(terms);

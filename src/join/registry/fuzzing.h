@@ -188,6 +188,15 @@ inline const char* source_from(std::uint32_t choice) {
   return kSources[choice % kSources.size()];
 }
 
+// What the rank's token permits, if it has one; two tokens with limits that jobs can reach.
+inline std::optional<keys::Grant> grant_from(Choices& choices) {
+  const std::uint32_t drawn = choices.below(8);
+  if (drawn >= 4) return std::nullopt;
+  return keys::Grant{.id = 1 + drawn % 2,
+                     .ranks_max = drawn < 2 ? 6 : keys::Grant::kUnlimited,
+                     .slots_max = drawn % 2 == 0 ? 600 : keys::Grant::kUnlimited};
+}
+
 inline v1::Hello hello_from(Choices& choices) {
   v1::Hello hello;
   hello.set_protocol_version(1);

@@ -8,20 +8,17 @@
 #include <new>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/stripe.h"
 #include "io/host/clock.h"
 #include "io/host/entropy.h"
 #include "join/job_use.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry_job.h"
 
 namespace infold::join {
 namespace {
 
-tl::unexpected<Refusal> refuse(RefusalReason reason, std::string message, int rank = -1) {
-  return tl::unexpected<Refusal>(Refusal{reason, std::move(message), rank});
-}
+using namespace sentences;
 
 RegistryOptions completed(RegistryOptions options) {
   if (!options.clock) options.clock = io::monotonic_now;
@@ -69,6 +66,7 @@ Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankList
     job = std::make_shared<Job>();
     job->name = hello.job;
     job->address = hello.address;
+    job->tokens.world = hello.world;
     job->ranks.resize(hello.world);
     job->places.resize(hello.world);
     jobs_.emplace(job->name, job);
@@ -81,6 +79,7 @@ Registrar::Entry JobRegistry::enter(const Hello& hello, std::shared_ptr<RankList
   own = {};
   own.here = true;
   own.hello = hello;
+  if (hello.grant) token_use_.enter(job->tokens, *hello.grant);
   Place& place = job->places[hello.rank];
   place.listener = std::move(listener);
   place.entry = entry;
@@ -104,36 +103,28 @@ std::shared_ptr<JobRegistry::Job> JobRegistry::find(const std::string& name) con
 }
 
 Refusal JobRegistry::stopping() const {
-  if (plane_ != nullptr) return {RefusalReason::stopping, "the switch is stopping", -1};
-  return {RefusalReason::stopping, "rank 0, where the job's ranks meet, waits no longer", 0};
+  if (plane_ != nullptr) return refusal(kStopping);
+  return pointing_at(0, refusal(kRendezvousIsOver));
 }
 
 // Returns the refusal if there is no room for another job, whose first rank has sent this hello.
 std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const {
   const RegistryLimits& limits = options_.limits;
-  const auto full = [](std::string why) { return Refusal{RefusalReason::full, std::move(why)}; };
-  if (jobs_.size() >= limits.jobs_max) {
-    return full(fmt::format("the switch has {} jobs, which is its limit", jobs_.size()));
-  }
+  if (jobs_.size() >= limits.jobs_max) return refusal(kJobs, jobs_.size());
   if (hello.world > limits.places_max - places_) {
-    return full(
-        fmt::format("the jobs at the switch have {} ranks, and {} more would exceed its "
-                    "limit, {}",
-                    places_, hello.world, limits.places_max));
+    return refusal(kRanks, places_, hello.world, limits.places_max);
   }
+  // A token has limits of its own, and its ranks may all be behind one address.
   const auto found = of_address_.find(hello.address);
-  if (hello.address.empty() || found == of_address_.end()) return std::nullopt;
+  if (hello.grant || hello.address.empty() || found == of_address_.end()) return std::nullopt;
   const OfAddress& of_address = found->second;
   if (of_address.jobs >= limits.jobs_of_address_max) {
-    return full(fmt::format("{} jobs come from {}, which is the limit for one address",
-                            of_address.jobs, hello.address));
+    return refusal(kJobsOfAddress, of_address.jobs, hello.address);
   }
   if (hello.world >
       limits.places_of_address_max - std::min(limits.places_of_address_max, of_address.places)) {
-    return full(
-        fmt::format("jobs of {} ranks come from {}, and {} more would exceed the limit for "
-                    "one address, {}",
-                    of_address.places, hello.address, hello.world, limits.places_of_address_max));
+    return refusal(kRanksOfAddress, of_address.places, hello.address, hello.world,
+                   limits.places_of_address_max);
   }
   return std::nullopt;
 }
@@ -141,28 +132,20 @@ std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const 
 // Returns why a rank with this hello cannot enter this job, which may be null.
 std::optional<Refusal> JobRegistry::find_obstacle(const Hello& hello, const Job* job) const {
   if (stopping_) return stopping();
-  if (job == nullptr) return find_lack_of_room(hello);
-  if (job->phase != Phase::gathering) {
-    return Refusal{
-        RefusalReason::in_use,
-        fmt::format("a job named '{}' is running; choose another name or wait for its end",
-                    hello.job)};
+  if (job == nullptr) {
+    if (std::optional<Refusal> lack = find_lack_of_room(hello)) return lack;
+    return hello.grant ? token_use_.find_lack(*hello.grant, nullptr, hello.world) : std::nullopt;
   }
+  if (job->phase != Phase::gathering) return refusal(kJobRuns, hello.job);
   if (job->ranks.size() != hello.world) {
-    const int other = job->first_here();
-    return Refusal{RefusalReason::mismatch,
-                   fmt::format("job '{}': rank {} says there are {} ranks, rank {} says {}",
-                               hello.job, hello.rank, hello.world, other, job->ranks.size()),
-                   other};
+    const auto other = static_cast<Number>(job->first_here());
+    return pointing_at(
+        other, refusal(kOtherWorld, hello.job, hello.rank, hello.world, other, job->ranks.size()));
   }
   if (job->ranks[hello.rank].here) {
-    return Refusal{
-        RefusalReason::in_use,
-        fmt::format("job '{}' has a rank {} already; is another job of this name starting?",
-                    hello.job, hello.rank),
-        static_cast<int>(hello.rank)};
+    return pointing_at(hello.rank, refusal(kRankIsHere, hello.job, hello.rank));
   }
-  return std::nullopt;
+  return hello.grant ? token_use_.find_lack(*hello.grant, &job->tokens, hello.world) : std::nullopt;
 }
 
 // Settles the terms and takes the slots, because all ranks are here.
@@ -176,9 +159,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
     terms.rack_sources.push_back(job.ranks[rack.first].hello.rack->source);
   }
   if (plane_ == nullptr && !terms.racks.empty()) {
-    return refuse(
-        RefusalReason::invalid,
-        "--parent names a rank that sums; the parent of a rack's switch must be a switch");
+    return refused(kParentIsARank);
   }
   terms.datagram_bytes_max = plane_ == nullptr ? ~0U : plane_->datagram_bytes_max();
   if (plane_ != nullptr) terms.sites = plane_->sites();
@@ -192,16 +173,9 @@ Answer<void> JobRegistry::assemble(Job& job) {
     if (rank.hello.site) terms.sites.push_back(*rank.hello.site);
     terms.rank_sources.push_back(rank.hello.source);
   }
-  if (terms.sites.empty()) {
-    return refuse(RefusalReason::invalid,
-                  "the job has no site: this is not a switch, and no rank sums a share");
-  }
+  if (terms.sites.empty()) return refused(kNoSites);
   if (terms.sites.size() > core::Stripe::kSitesMax) {
-    return refuse(
-        RefusalReason::invalid,
-        fmt::format("job '{}' has {} sites, and a job has at most {}; a rank that sums is "
-                    "a site, so let a switch sum for more ranks (infold switch)",
-                    job.name, terms.sites.size(), core::Stripe::kSitesMax));
+    return refused(kManySites, job.name, terms.sites.size(), core::Stripe::kSitesMax);
   }
   const Answer<JobUse> use = job_use(job.name, all_sites(job.ranks, terms));
   if (!use) return tl::unexpected(use.error());
@@ -215,7 +189,7 @@ Answer<void> JobRegistry::assemble(Job& job) {
                                     [](const RankPlace& rank) { return rank.hello.takes_brief; });
   if (const Answer<void> shared = share_slots(job); !shared) return shared;
   const std::optional<std::uint16_t> number = take_number();
-  if (!number) return refuse(RefusalReason::full, "the switch has used all numbers of jobs");
+  if (!number) return refused(kJobNumbers);
   terms.job = *number;
   terms.epoch = static_cast<std::uint32_t>(options_.entropy());
   job.phase = Phase::joined;
@@ -252,10 +226,7 @@ Answer<void> JobRegistry::fit_chunks(Job& job) {
   };
   if (!fits() && !is_alone) terms.groups.clear();
   if (fits()) return {};
-  return refuse(RefusalReason::invalid,
-                fmt::format("job '{}': datagrams of {} bytes with {} elements, the least of all "
-                            "ranks and switches, hold no block of some formats",
-                            job.name, terms.datagram_bytes_max, terms.elements_max));
+  return refused(kNoBlockFits, job.name, terms.datagram_bytes_max, terms.elements_max);
 }
 
 // Takes the fewest slots that any rank asks for, but no more than are left here. If some ranks ask
@@ -267,16 +238,15 @@ Answer<void> JobRegistry::share_slots(Job& job) {
     slots.small = std::min(slots.small, rank.hello.small_slots);
     slots.bulk = std::min(slots.bulk, rank.hello.bulk_slots);
   }
-  if (slots.small + slots.bulk == 0) {
-    return refuse(RefusalReason::invalid,
-                  fmt::format("job '{}': some ranks have no slots for small tensors and the others "
-                              "none for large ones; a job without slots cannot sum",
-                              job.name));
-  }
+  if (slots.small + slots.bulk == 0) return refused(kNoCommonSlots, job.name);
   job.address_of_slots = job.ranks.front().hello.address;
   if (plane_ != nullptr && !is_one_rack(terms.racks, terms.world)) {
-    const auto [free, total] = slots_for(job.address_of_slots);
+    const auto [free, total] = slots_for(job);
     slots = shrunk(granted(slots, free, total), plane_->slots_of_job_max());
+    if (const auto left = token_use_.slots_free(job.tokens)) {
+      if (*left == 0) return tl::unexpected(no_slots_of_token(job));
+      slots = shrunk(slots, *left);
+    }
   }
   terms.small_slots = static_cast<std::uint16_t>(slots.small);
   terms.bulk_slots = static_cast<std::uint16_t>(slots.bulk);
@@ -292,7 +262,7 @@ bool JobRegistry::needs_plane(const Job& job) const {
 
 Answer<void> JobRegistry::take_slots(Job& job) {
   if (job.holds_slots) return {};
-  const auto [free, total] = slots_for(job.address_of_slots);
+  const auto [free, total] = slots_for(job);
   if (job.slots() > free) {
     const bool is_share = total < plane_->slots_total();
     return tl::unexpected(
@@ -300,27 +270,42 @@ Answer<void> JobRegistry::take_slots(Job& job) {
                           : "the switch",
                  free, total, job.name, job.slots()));
   }
+  // A job that was to be summed on one host has not asked its tokens before.
+  if (token_use_.slots_free(job.tokens).value_or(job.slots()) < job.slots()) {
+    return tl::unexpected(no_slots_of_token(job));
+  }
   AtAddress& at_address = at_plane_of_address_[job.address_of_slots];
   const std::uint32_t jobs_max = plane_->jobs_max() - plane_->jobs_max() / 4;
-  if (!job.address_of_slots.empty() && at_address.jobs >= jobs_max) {
-    return refuse(RefusalReason::full,
-                  fmt::format("{} jobs at the switch have rank 0 at {}, the limit for one "
-                              "address; wait for the end of another job",
-                              at_address.jobs, job.address_of_slots));
+  if (has_limited_address(job) && at_address.jobs >= jobs_max) {
+    return refused(kStartedJobsOfAddress, at_address.jobs, job.address_of_slots);
   }
   ++at_address.jobs;
   at_address.slots += job.slots();
   slots_used_ += job.slots();
+  token_use_.set_slots(job.tokens, job.slots());
   job.holds_slots = true;
   return {};
 }
 
+// Returns the refusal of a job whose tokens have too few slots left.
+Refusal JobRegistry::no_slots_of_token(const Job& job) const {
+  std::uint32_t least = keys::Grant::kUnlimited;
+  for (const auto& [id, held] : job.tokens.held) least = std::min(least, held.grant.slots_max);
+  return refusal(kSlotsOfTokenUsed, least, job.name);
+}
+
+// Limits of addresses are for strangers. Ranks with tokens have the limits of their tokens instead,
+// and ranks of this process have none.
+bool JobRegistry::has_limited_address(const Job& job) {
+  return !job.address_of_slots.empty() && !job.ranks.front().hello.grant;
+}
+
 // The jobs of one address together get a share of the slots. To them, this share looks like the
 // whole switch.
-JobRegistry::FreeSlots JobRegistry::slots_for(const std::string& address) const {
+JobRegistry::FreeSlots JobRegistry::slots_for(const Job& job) const {
   const std::uint32_t total = plane_->slots_total();
-  if (address.empty()) return {total - slots_used_, total};
-  const auto found = at_plane_of_address_.find(address);
+  if (!has_limited_address(job)) return {total - slots_used_, total};
+  const auto found = at_plane_of_address_.find(job.address_of_slots);
   const std::uint32_t held = found == at_plane_of_address_.end() ? 0 : found->second.slots;
   const std::uint32_t share = slot_share(total);
   return {std::min(total - slots_used_, share - std::min(held, share)), share};

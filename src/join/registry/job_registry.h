@@ -35,6 +35,7 @@
 #include "join/join_event.h"
 #include "join/registrar.h"
 #include "join/registry/plane.h"
+#include "join/token_use.h"
 
 namespace infold::join {
 
@@ -122,7 +123,9 @@ class JobRegistry final : public Registrar {
   Answer<void> fit_chunks(Job& job) REQUIRES(mutex_);
   static bool may_sum_native(const Job& job);
   Answer<void> share_slots(Job& job) REQUIRES(mutex_);
-  FreeSlots slots_for(const std::string& address) const REQUIRES(mutex_);
+  FreeSlots slots_for(const Job& job) const REQUIRES(mutex_);
+  Refusal no_slots_of_token(const Job& job) const REQUIRES(mutex_);
+  static bool has_limited_address(const Job& job);
   bool needs_plane(const Job& job) const REQUIRES(mutex_);
   Answer<void> take_slots(Job& job) REQUIRES(mutex_);
   std::optional<std::uint16_t> take_number() REQUIRES(mutex_);
@@ -161,6 +164,7 @@ class JobRegistry final : public Registrar {
   std::uint16_t next_number_ GUARDED_BY(mutex_) = 1;
   std::uint32_t slots_used_ GUARDED_BY(mutex_) = 0;
   std::uint32_t places_ GUARDED_BY(mutex_) = 0;
+  TokenUse token_use_ GUARDED_BY(mutex_);
   // The key is the address of a job's first rank to come.
   std::map<std::string, OfAddress, std::less<>> of_address_ GUARDED_BY(mutex_);
   // The key is the address of rank 0.

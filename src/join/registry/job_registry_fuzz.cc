@@ -104,8 +104,9 @@ class Run {
     }
     rank.ear = nullptr;
     const std::string from = choices_.below(2) == 0 ? "10.0.0.1" : "10.0.0.2";
-    const auto parsed = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
+    auto parsed = parse_hello(hello, from, *io::SocketAddress::parse_host(from, "fuzz"));
     if (!parsed) return;
+    parsed->grant = grant_from(choices_);
     CHECK(parsed->source.is_set());
     const base::Duration patience = {std::chrono::nanoseconds(parsed->patience).count()};
     rank.deadline = now_ + std::min(patience, base::seconds(3600));

@@ -37,6 +37,7 @@ struct JobRegistry::Job {
   std::vector<RankPlace> ranks;
   std::vector<Place> places;  // by rank
   JobTerms terms;
+  TokenUse::OfJob tokens;
   std::uint32_t here = 0;
   std::uint32_t ready = 0;
   std::uint32_t gone = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "join/job_terms.h"
+#include "join/refusals.h"
 #include "join/registry/job_registry.h"
 #include "join/registry/job_registry_job.h"
 
@@ -130,14 +131,12 @@ void JobRegistry::leave(Entry entry, const Parting& parting) {
     case Phase::joined:
     case Phase::starting: {
       const bool is_lost = parting.way != Parting::in_order;
-      const Refusal refusal =
-          parting.why ? *parting.why
-                      : Refusal{RefusalReason::too_late,
-                                fmt::format("job '{}': rank {} {} joining", job->name, rank,
-                                            is_lost ? "was lost while" : "gave up"),
-                                static_cast<int>(rank)};
+      const Refusal why = parting.why
+                              ? *parting.why
+                              : pointing_at(rank, refusal(sentences::kRankGone, job->name, rank,
+                                                          is_lost ? "was lost while" : "gave up"));
       let_go(job, rank);
-      refuse_all(job, refusal);
+      refuse_all(job, why);
       return;
     }
     case Phase::running: leave_running(job, rank, parting); return;
@@ -251,6 +250,7 @@ void JobRegistry::let_go(const std::shared_ptr<Job>& job, std::uint32_t rank) {
   const std::shared_ptr<RankListener> listener = std::exchange(place.listener, nullptr);
   place.lingers = false;
   if (job->phase == Phase::gathering) {
+    if (own.hello.grant) token_use_.leave(job->tokens, *own.hello.grant);
     own = {};
     own.went = true;
     --job->here;
@@ -291,6 +291,7 @@ void JobRegistry::give_back(const std::shared_ptr<Job>& job) {
     });
     return;
   }
+  token_use_.give_back(job->tokens);
   if (std::exchange(job->holds_slots, false)) {
     slots_used_ -= job->slots();
     const auto at_address = at_plane_of_address_.find(job->address_of_slots);
@@ -340,23 +341,17 @@ void JobRegistry::pass_deadline(const std::shared_ptr<Job>& job, std::uint32_t r
   Place& place = job->places[rank];
   set_deadline(place, base::Instant::never());
   if (job->phase == Phase::gathering) {
-    const Refusal refusal = too_few(job->name, job->ranks, job->turned_away);
-    report(JoinEvent::refused, *job, static_cast<int>(rank), refusal.message);
-    tell(place, [refusal](RankListener& listener) { listener.refused(refusal); });
+    const Refusal why = too_few(job->name, job->ranks, job->turned_away);
+    report(JoinEvent::refused, *job, static_cast<int>(rank), why.message);
+    tell(place, [why](RankListener& listener) { listener.refused(why); });
     place.listener = nullptr;
     let_go(job, rank);
   } else if (job->phase == Phase::joined) {
     const auto late = job->ranks_without([](const RankPlace& each) { return each.ready; });
-    refuse_all(job, {RefusalReason::too_late,
-                     fmt::format("job '{}': not all ranks were ready before rank {}'s deadline; "
-                                 "missing: rank {}",
-                                 job->name, rank, first_ranks(late)),
-                     static_cast<int>(late.front())});
+    refuse_all(job, pointing_at(late.front(),
+                                refusal(sentences::kNotReady, job->name, rank, first_ranks(late))));
   } else if (job->phase == Phase::starting) {
-    refuse_all(job, {RefusalReason::too_late,
-                     fmt::format("job '{}': the switch did not start it before rank {}'s deadline",
-                                 job->name, rank),
-                     -1});
+    refuse_all(job, refusal(sentences::kNotStarted, job->name, rank));
   } else if (job->phase == Phase::running && place.lingers) {
     // The other ranks cannot go on without this rank's sums, so they are told now.
     end(job, {rank, {}, {}});

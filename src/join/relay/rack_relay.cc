@@ -7,28 +7,25 @@
 #include <chrono>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "join/client/job_stream.h"
 #include "join/connection/connection_loop.h"
 #include "join/job_terms.h"
+#include "join/refusals.h"
 #include "join/relay/rack_relay_job.h"
 
 namespace infold::join {
 namespace {
 
-tl::unexpected<Refusal> invalid(std::string message) {
-  return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), -1});
-}
-
-const Refusal kStopping = {RefusalReason::stopping, "the switch is stopping", -1};
+using namespace sentences;
 
 // One thread serves the links of all ranks.
 RackRelayOptions completed(RackRelayOptions options) {
   if (options.link) return options;
-  options.link = [loop = std::make_shared<ConnectionLoop>(), parent = options.parent](
+  options.link = [loop = std::make_shared<ConnectionLoop>(), parent = options.parent,
+                  fingerprint = options.parent_fingerprint](
                      const Hello& hello, std::shared_ptr<RankListener> listener) {
     JobStream::Options stream;
+    stream.fingerprint = fingerprint;
     stream.hello = hello;
     stream.host = "the switch's parent " + parent.text();
     stream.joins_by = std::chrono::steady_clock::now() + hello.patience;
@@ -70,9 +67,13 @@ Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListen
   Rank& rank = ranks_[entry];
   rank.hello = hello;
   rank.listener = std::move(listener);
-  Answer<Hello> up = tl::unexpected(kStopping);
+  Answer<Hello> up = refused(kStopping);
   if (!stopping_) {
-    up = path ? hello_for_parent(hello, *path) : Answer<Hello>(tl::unexpected(path.error()));
+    if (const std::optional<Refusal> lack = enter_token(rank)) {
+      up = tl::unexpected(*lack);
+    } else {
+      up = path ? hello_for_parent(hello, *path) : Answer<Hello>(tl::unexpected(path.error()));
+    }
   }
   if (!up) {
     refuse(entry, up.error());
@@ -83,19 +84,41 @@ Registrar::Entry RackRelay::enter(const Hello& hello, std::shared_ptr<RankListen
   return Entry{entry};
 }
 
+// The parent does not see the tokens of this rack's ranks, so they are counted here.
+std::optional<Refusal> RackRelay::enter_token(Rank& rank) {
+  const Hello& hello = rank.hello;
+  if (!hello.grant) return std::nullopt;
+  const auto found = tokens_.find({hello.job, hello.world});
+  if (auto lack = token_use_.find_lack(
+          *hello.grant, found == tokens_.end() ? nullptr : &found->second, hello.world)) {
+    return lack;
+  }
+  TokenUse::OfJob& own = tokens_[{hello.job, hello.world}];
+  own.world = hello.world;
+  token_use_.enter(own, *hello.grant);
+  rank.uses_token = true;
+  return std::nullopt;
+}
+
+void RackRelay::leave_token(Rank& rank) {
+  if (!std::exchange(rank.uses_token, false)) return;
+  const auto own = tokens_.find({rank.hello.job, rank.hello.world});
+  token_use_.leave(own->second, *rank.hello.grant);
+  if (own->second.held.empty()) tokens_.erase(own);
+}
+
 // Makes the hello that the parent gets instead of the rank's. It asks for no more than this switch
 // can do.
 Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path_bytes) {
   if (hello.rack) {
-    return invalid(
-        hello.rack->identity == options_.identity
-            ? fmt::format("--parent of the switch at {} leads back to that switch",
-                          options_.address)
-            : fmt::format(
-                  "the switch at {} has a parent itself, {}; a rack's parent must have none",
-                  options_.address, options_.parent.text()));
+    if (hello.rack->identity == options_.identity) {
+      return refused(kParentIsItself, options_.address);
+    }
+    return refused(kParentHasParent, options_.address, options_.parent.text());
   }
   Hello up = hello;
+  up.token = options_.token;
+  up.grant.reset();
   const std::vector<SiteAddress> sites = plane_.sites();
   up.rack = RackHello{options_.identity, options_.address, static_cast<std::uint32_t>(sites.size()),
                       sites.front().record, options_.source};
@@ -106,12 +129,26 @@ Answer<Hello> RackRelay::hello_for_parent(const Hello& hello, std::uint32_t path
     const std::uint32_t total = plane_.slots_total();
     const std::uint32_t free = total - std::min(total, slots_used_ + slots_promised_);
     promise.slots = granted({hello.small_slots, hello.bulk_slots}, free, total);
+    if (const std::optional<Refusal> lack = limit_to_tokens(hello, promise.slots)) {
+      promises_.erase(hello.job);
+      return tl::unexpected(*lack);
+    }
     promise.counted = std::min(free, promise.slots.small + promise.slots.bulk);
     slots_promised_ += promise.counted;
   }
   up.small_slots = std::min(hello.small_slots, promise.slots.small);
   up.bulk_slots = std::min(hello.bulk_slots, promise.slots.bulk);
   return up;
+}
+
+// Reduces the slots to those that the tokens of the job's ranks have left.
+std::optional<Refusal> RackRelay::limit_to_tokens(const Hello& hello, Slots& slots) const {
+  const auto own = tokens_.find({hello.job, hello.world});
+  if (own == tokens_.end()) return std::nullopt;
+  const std::optional<std::uint32_t> left = token_use_.slots_free(own->second);
+  if (left == 0U) return refusal(kSlotsOfTokenUsed, hello.grant->slots_max, hello.job);
+  if (left) slots = shrunk(slots, *left);
+  return std::nullopt;
 }
 
 void RackRelay::open_link(std::uint64_t entry, const Hello& hello) {
@@ -208,7 +245,7 @@ void RackRelay::stop() {
       agenda_.add([listener = rank.listener] { listener->ended({}); });
     }
   }
-  for (const std::uint64_t entry : refused) refuse(entry, kStopping);
+  for (const std::uint64_t entry : refused) refuse(entry, refusal(kStopping));
   std::vector<std::uint64_t> leaving;
   for (const auto& [entry, rank] : ranks_) {
     if (rank.leaves) leaving.push_back(entry);

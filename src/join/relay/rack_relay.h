@@ -25,12 +25,15 @@
 
 #include "base/mutex.h"
 #include "join/agenda.h"
+#include "join/job_terms.h"
 #include "join/join_event.h"
 #include "join/rank_listener.h"
 #include "join/registrar.h"
 #include "join/registry/plane.h"
 #include "join/relay/relay_ear.h"
 #include "join/relay/uplink.h"
+#include "join/token_use.h"
+#include "keys/certificate.h"
 
 namespace infold::join {
 
@@ -39,10 +42,12 @@ struct RackRelayOptions {
   std::string address;            // where ranks join here, for errors
   std::string identity;           // identifies this switch's process
   io::SocketAddress source = {};  // where packets to the parent come from; unset: as the connection
+  std::string token;              // lets this switch speak for its ranks; empty: it needs none
   EventListener on_event = log_event;
   bool has_threads = true;  // false: a test calls work()
   // Makes a rank's link to the parent, for tests. Unset: makes a JobStream.
   std::function<std::unique_ptr<RankLink>(const Hello&, std::shared_ptr<RankListener>)> link = {};
+  std::optional<keys::Fingerprint> parent_fingerprint = {};  // set: it is joined with TLS
 };
 
 class RackRelay final : public Registrar {
@@ -69,9 +74,15 @@ class RackRelay final : public Registrar {
   using Inbox = RelayInbox<RackRelay>;
   friend Ear;
   using Key = std::pair<std::uint16_t, std::uint32_t>;  // the parent's number and epoch
+  // The name of a job and its number of ranks, which are known before the parent's terms.
+  using Name = std::pair<std::string, std::uint32_t>;
 
   // Tasks of an agenda run without the lock.
   Answer<Hello> hello_for_parent(const Hello& hello, std::uint32_t path_bytes) REQUIRES(mutex_);
+  std::optional<Refusal> enter_token(Rank& rank) REQUIRES(mutex_);
+  void leave_token(Rank& rank) REQUIRES(mutex_);
+  std::optional<Refusal> limit_to_tokens(const Hello& hello, Slots& slots) const REQUIRES(mutex_);
+  bool count_token_slots(const Job& job) REQUIRES(mutex_);
   void open_link(std::uint64_t entry, const Hello& hello);  // a task
   void keep_promise(Rank& rank) REQUIRES(mutex_);
   std::shared_ptr<Job> find_or_make(const Hello& hello, const JobTerms& terms) REQUIRES(mutex_);
@@ -106,6 +117,8 @@ class RackRelay final : public Registrar {
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   base::Mutex& mutex_ = inbox_->mutex;
   std::map<std::string, Promise> promises_ GUARDED_BY(mutex_);
+  TokenUse token_use_ GUARDED_BY(mutex_);  // of the rack's ranks
+  std::map<Name, TokenUse::OfJob> tokens_ GUARDED_BY(mutex_);
   std::map<Key, std::shared_ptr<Job>> jobs_ GUARDED_BY(mutex_);
   std::map<std::uint64_t, Rank> ranks_ GUARDED_BY(mutex_);
   std::uint64_t last_entry_ GUARDED_BY(mutex_) = 0;

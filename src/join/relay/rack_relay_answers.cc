@@ -9,11 +9,14 @@
 
 #include "join/job_plan.h"
 #include "join/job_use.h"
+#include "join/refusals.h"
 #include "join/registry/at_plane.h"
 #include "join/relay/rack_relay.h"
 #include "join/relay/rack_relay_job.h"
 
 namespace infold::join {
+
+using namespace sentences;
 
 void RackRelay::hear_terms(std::uint64_t entry, const JobTerms& terms) {
   const auto found = ranks_.find(entry);
@@ -37,17 +40,10 @@ std::shared_ptr<RackRelay::Job> RackRelay::find_or_make(const Hello& hello, cons
   const core::SiteRecord can = plane_.sites().front().record;
   if (terms.elements_max > can.elements_max ||
       terms.datagram_bytes_max > plane_.datagram_bytes_max()) {
-    job->obstacle =
-        Refusal{RefusalReason::invalid,
-                "the parent at " + options_.parent.text() +
-                    " asks for longer packets than the switch at " + options_.address + " takes",
-                -1};
+    job->obstacle = refusal(kLongerPackets, options_.parent.text(), options_.address);
   } else if (const core::FormatSet lacking = terms.formats - can.formats; !lacking.is_empty()) {
     job->obstacle =
-        Refusal{RefusalReason::invalid,
-                "the parent at " + options_.parent.text() + " asks for " + names_of(lacking) +
-                    ", which the switch at " + options_.address + " does not sum",
-                -1};
+        refusal(kOtherFormats, options_.parent.text(), names_of(lacking), options_.address);
   }
   // Ranks get valid terms even so, and hear of the obstacle later.
   job->terms.elements_max = std::min(terms.elements_max, can.elements_max);
@@ -94,11 +90,24 @@ void RackRelay::take_slots(Job& job) {
   }
   slots_used_ += job.slots();
   job.slots_held = job.slots();
+  // Jobs with the same token may have asked for these slots at the same time.
+  if (!count_token_slots(job)) job.obstacle = refusal(kSlotsOfTokenUsed, job.slots(), job.name);
 }
 
 void RackRelay::give_back_slots(Job& job) {
   slots_used_ -= job.slots_held;
   job.slots_held = 0;
+  // Once its ranks have left, the job counts for no token, and another one may have its name.
+  if (job.ranks > 0) count_token_slots(job);
+}
+
+// Returns false, and counts nothing, if the tokens of the job's ranks have too few slots left.
+bool RackRelay::count_token_slots(const Job& job) {
+  const auto own = tokens_.find({job.name, job.up.world});
+  if (own == tokens_.end()) return true;
+  if (token_use_.slots_free(own->second).value_or(job.slots_held) < job.slots_held) return false;
+  token_use_.set_slots(own->second, job.slots_held);
+  return true;
 }
 
 void RackRelay::look_up(const std::shared_ptr<Job>& job) {
@@ -108,9 +117,7 @@ void RackRelay::look_up(const std::shared_ptr<Job>& job) {
   }
   std::optional<Refusal> unreachable;
   if (job->up.racks.empty()) {
-    unreachable = Refusal{RefusalReason::invalid, "the host at " + options_.parent.text() +
-                                                      " does not know racks: a parent must be " +
-                                                      "an `infold switch` of this version"};
+    unreachable = refusal(kNoRacks, options_.parent.text());
   } else if (job->terms.below && !is_one_host(job->up.groups, job->up.world)) {
     const Answer<void> reached = uplink_.reach(job->terms.below->sites, job->up.datagram_bytes_max);
     if (!reached) unreachable = reached.error();
@@ -165,10 +172,7 @@ bool RackRelay::make_room(Job& job) {
       other->is_replaced = true;
       is_free = false;
     } else {
-      job.obstacle = Refusal{RefusalReason::in_use,
-                             fmt::format("the parent at {} has given number {} to two jobs",
-                                         options_.parent.text(), key.first),
-                             -1};
+      job.obstacle = refusal(kNumberGivenTwice, options_.parent.text(), key.first);
     }
   }
   return is_free;
@@ -269,8 +273,8 @@ void RackRelay::hear_end(std::uint64_t entry, const JobEnd& end) {
   }
   const std::string lost = told.lost_rank ? fmt::format("rank {}", *told.lost_rank)
                                           : "the switch at " + told.lost_switch;
-  refuse(entry, {RefusalReason::too_late, lost + " was lost while joining",
-                 told.lost_rank ? static_cast<int>(*told.lost_rank) : -1});
+  const Refusal why = refusal(kLostWhileJoining, lost);
+  refuse(entry, told.lost_rank ? pointing_at(*told.lost_rank, why) : why);
 }
 
 void RackRelay::end_at_plane(const std::shared_ptr<Job>& job, const JobEnd& end) {
@@ -297,6 +301,7 @@ void RackRelay::let_go(std::uint64_t entry) {
   const auto found = ranks_.find(entry);
   Rank& rank = found->second;
   keep_promise(rank);
+  leave_token(rank);
   cut(rank);
   const std::shared_ptr<RankListener> listener = std::move(rank.listener);
   const std::shared_ptr<Job> job = std::move(rank.job);

@@ -110,8 +110,9 @@ class Run {
   void hello(DrawnRank& rank) {
     if (rank.ear && !rank.ear->is_over()) return;
     rank.ear = nullptr;
-    const auto parsed = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
+    auto parsed = parse_hello(hello_from(choices_), kFrom, host_of(kFrom));
     if (!parsed) return;
+    parsed->grant = grant_from(choices_);
     rank.ear = std::make_shared<CheckedEar>();
     rank.entry = relay_.enter(*parsed, rank.ear);
   }

@@ -50,6 +50,7 @@ struct RackRelay::Rank {
   std::shared_ptr<RankLink> link;  // null: not opened yet, or cut
   std::shared_ptr<Job> job;        // null: the parent has not sent the terms
   bool has_promise = false;
+  bool uses_token = false;  // it counts for its token
   std::optional<ReadyReport> ready_report;
   bool may_go = false;   // the parent has said Go
   bool went = false;     // its listener has heard that all are ready

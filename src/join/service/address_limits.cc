@@ -34,6 +34,14 @@ void AddressCounts::give_back(const std::string& address, std::uint32_t amount) 
   if (found->second == 0) of_address_.erase(found);
 }
 
+void AddressCounts::move(const std::string& from, const std::string& to) {
+  const std::uint32_t before = all_;
+  give_back(from);
+  if (all_ == before) return;
+  ++all_;
+  ++of_address_[to];
+}
+
 AddressRates::Bucket& AddressRates::bucket_of(const std::string& address, base::Instant now) {
   forget_full(now);
   const auto [place, is_new] = buckets_.try_emplace(address, Bucket{burst_, now});

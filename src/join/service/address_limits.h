@@ -23,6 +23,8 @@ class AddressCounts {
   enum class Taken : std::uint8_t { yes, all_full, address_full };
   Taken take(const std::string& address, std::uint32_t amount = 1);
   void give_back(const std::string& address, std::uint32_t amount = 1);
+  // What counted for one name counts for another one from now on, without a limit of its own.
+  void move(const std::string& from, const std::string& to);
   std::uint32_t count() const { return all_; }
 
  private:

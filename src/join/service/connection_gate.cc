@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 
 #include "io/host/clock.h"
+#include "join/refusals.h"
 
 namespace infold::join {
+
+using namespace sentences;
 
 ConnectionGate::ConnectionGate(const ConnectionLimits& limits, EventListener on_event)
     : limits_(limits),
@@ -15,6 +18,8 @@ ConnectionGate::ConnectionGate(const ConnectionLimits& limits, EventListener on_
       connections_(limits.connections_max, limits.connections_of_address_max),
       reply_bytes_(limits.reply_bytes_max, limits.reply_bytes_of_address_max),
       openings_(limits.openings_per_second, limits.openings_at_once),
+      handshakes_(limits.handshakes_of_address_per_second, limits.handshakes_of_address_at_once),
+      all_handshakes_(limits.handshakes_per_second, limits.handshakes_at_once),
       hellos_(limits.hellos_per_second, limits.hellos_at_once),
       bytes_(limits.bytes_per_second_of_address, limits.bytes_at_once_of_address) {}
 
@@ -27,18 +32,14 @@ Answer<void> ConnectionGate::open(const std::string& address) {
     if (!is_flood) taken = connections_.take(address);
   }
   if (is_flood) {
-    return refuse(address, fmt::format("more than {} connections a second are opened from {}",
-                                       limits_.openings_per_second, address));
+    return refuse(address, refusal(kOpenings, limits_.openings_per_second, address));
   }
   if (taken == AddressCounts::Taken::yes) return {};
   if (taken == AddressCounts::Taken::all_full) {
-    return refuse(address, fmt::format("{} ranks have joined here or want to, which is the limit",
-                                       limits_.connections_max));
+    return refuse(address, refusal(kConnections, limits_.connections_max));
   }
   return refuse(address,
-                fmt::format("{} ranks at {} have joined here or want to, which is the limit for "
-                            "one address",
-                            limits_.connections_of_address_max, address));
+                refusal(kConnectionsOfAddress, limits_.connections_of_address_max, address));
 }
 
 void ConnectionGate::close(const std::string& address) {
@@ -46,13 +47,33 @@ void ConnectionGate::close(const std::string& address) {
   connections_.give_back(address);
 }
 
+void ConnectionGate::move(const std::string& address, const std::string& account) {
+  const base::MutexLock lock(mutex_);
+  connections_.move(address, account);
+}
+
+// An address that is refused takes nothing of what all addresses have together.
+Answer<void> ConnectionGate::handshake(const std::string& address) {
+  bool is_of_address = false;
+  {
+    const base::MutexLock lock(mutex_);
+    const base::Instant now = io::monotonic_now();
+    is_of_address = !handshakes_.take(address, now);
+    if (!is_of_address && all_handshakes_.take("", now)) return {};
+  }
+  if (!is_of_address) {
+    return refuse("", refusal(kHandshakes, limits_.handshakes_per_second));
+  }
+  return refuse(address,
+                refusal(kHandshakesOfAddress, limits_.handshakes_of_address_per_second, address));
+}
+
 Answer<void> ConnectionGate::hello(const std::string& address) {
   {
     const base::MutexLock lock(mutex_);
     if (hellos_.take(address, io::monotonic_now())) return {};
   }
-  return refuse(address, fmt::format("more than {} ranks a second want to join from {}",
-                                     limits_.hellos_per_second, address));
+  return refuse(address, refusal(kHellos, limits_.hellos_per_second, address));
 }
 
 bool ConnectionGate::may_send(const std::string& address, base::Instant now) {
@@ -80,7 +101,7 @@ Answer<void> ConnectionGate::hold_reply(const std::string& address, std::size_t 
       return {};
     }
   }
-  return refuse(address, "too many replies wait for ranks that do not take them");
+  return refuse(address, refusal(kReplies));
 }
 
 void ConnectionGate::release_reply(const std::string& address, std::size_t bytes) {
@@ -88,9 +109,9 @@ void ConnectionGate::release_reply(const std::string& address, std::size_t bytes
   reply_bytes_.give_back(address, static_cast<std::uint32_t>(bytes));
 }
 
-tl::unexpected<Refusal> ConnectionGate::refuse(const std::string& address, std::string message) {
-  on_event_(event_of_address(JoinEvent::limited, address, message));
-  return tl::unexpected<Refusal>(Refusal{RefusalReason::full, std::move(message), -1});
+tl::unexpected<Refusal> ConnectionGate::refuse(const std::string& address, Refusal why) {
+  on_event_(event_of_address(JoinEvent::limited, address, why.message));
+  return tl::unexpected<Refusal>(std::move(why));
 }
 
 }  // namespace infold::join

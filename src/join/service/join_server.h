@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/result.h"
 #include "io/address/socket_address.h"
@@ -17,6 +18,7 @@
 #include "join/registrar.h"
 #include "join/service/connection_gate.h"
 #include "join/service/rank_conversation.h"
+#include "keys/certificate.h"
 
 namespace infold::join {
 
@@ -24,6 +26,8 @@ namespace infold::join {
 inline constexpr std::size_t kDescriptorsWanted = 16'384;
 // The process' other files: sockets of packets, shared memory, the program's own.
 inline constexpr std::uint32_t kDescriptorsKept = 128;
+// There is room for 3 jobs of 1024 ranks. With more, the server would need more than 256 MB.
+inline constexpr std::uint32_t kTlsConnectionsMax = 3072;
 // Of the connections wanted, those that a process with this limit of descriptors can serve.
 std::uint32_t connections_within(std::size_t descriptors, std::uint32_t wanted);
 
@@ -32,12 +36,16 @@ struct ServerOptions {
   ConnectionLimits limits = {};
   ConversationTimes times = {};  // silence_max also counts until the Hello
   EventListener on_event = log_event;
+  TokenCheck tokens = TokenCheck();  // of ranks; without a keyring, every rank may join
+  // With an identity, ranks must join with TLS and know the identity's fingerprint. The server then
+  // has room for at most kTlsConnectionsMax connections, each of which takes more memory.
+  std::optional<keys::Identity> identity = {};
 };
 
 class JoinServer {
  public:
-  // `registrar` outlives the server. The error says why the address cannot be used. Throws
-  // std::system_error without a thread.
+  // `registrar` outlives the server. The error says why the address or the identity cannot be used.
+  // Throws std::system_error without a thread.
   static base::Result<std::unique_ptr<JoinServer>> start(const io::SocketAddress& listen,
                                                          Registrar& registrar,
                                                          ServerOptions options = {});

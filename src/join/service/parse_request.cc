@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "base/plain_text.h"
 #include "core/stripe.h"
 #include "core/world.h"
@@ -14,10 +12,13 @@
 #include "join/messages/end_message.h"
 #include "join/messages/record_message.h"
 #include "join/messages/refusal_message.h"
+#include "join/refusals.h"
 #include "wire/infold_wire.h"
 
 namespace infold::join {
 namespace {
+
+using namespace sentences;
 
 // Fits the smallest MTU that every host must support, after headers, and holds a block of every
 // format.
@@ -28,10 +29,6 @@ constexpr std::size_t kNameBytesMax = 128;
 // Has room for "host:port", where a host's name has at most 253 bytes.
 constexpr std::size_t kAddressBytesMax = 262;
 
-tl::unexpected<Refusal> invalid(std::string message, int rank = -1) {
-  return tl::unexpected<Refusal>(Refusal{RefusalReason::invalid, std::move(message), rank});
-}
-
 // Control characters could split a line of a log or an error into several lines, or reorder it.
 bool is_plain(std::string_view text, std::size_t bytes_max) {
   return text.size() <= bytes_max && text.find('\n') == text.npos && base::plain_text(text) == text;
@@ -40,17 +37,15 @@ bool is_plain(std::string_view text, std::size_t bytes_max) {
 Answer<SiteAddress> parse_site(const v1::Hello& hello) {
   const std::string& text = hello.site_address();
   if (hello.site_weight() > core::Stripe::kWeightMax) {
-    return invalid(fmt::format("rank {}'s site has weight {}; allowed: 0 to {}", hello.rank(),
-                               hello.site_weight(), core::Stripe::kWeightMax));
+    return refused(kSiteWeight, hello.rank(), hello.site_weight(), core::Stripe::kWeightMax);
   }
   const bool is_short = is_plain(text, kAddressBytesMax);
   const auto address = io::SocketAddress::parse_number(is_short ? text : "", "a site");
   if (!address || address->is_any() || address->is_multicast() || address->port() == 0) {
-    return invalid(fmt::format("rank {}'s site is at '{}', which is no host's address with a port",
-                               hello.rank(), is_short ? text : "..."));
+    return refused(kSiteAddress, hello.rank(), is_short ? text : "...");
   }
   const auto record = record_of(hello.has_site_record() ? &hello.site_record() : nullptr);
-  if (!record) return invalid(fmt::format("rank {}'s site has {}", hello.rank(), record.error()));
+  if (!record) return refused(kSiteRecord, hello.rank(), record.error());
   return SiteAddress{address->text(), hello.site_weight(), true, *record};
 }
 
@@ -61,8 +56,7 @@ Answer<io::SocketAddress> parse_source(const std::string& text, const io::Socket
   const bool is_short = is_plain(text, kAddressBytesMax);
   const auto address = io::SocketAddress::parse_host(is_short ? text : "", "a source");
   if (!address || address->is_any() || address->is_multicast()) {
-    return invalid(fmt::format("packets cannot come from '{}', which is no host's address",
-                               is_short ? text : "..."));
+    return refused(kSource, is_short ? text : "...");
   }
   return *address;
 }
@@ -70,16 +64,14 @@ Answer<io::SocketAddress> parse_source(const std::string& text, const io::Socket
 Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress& from) {
   if (rack.identity().empty() || !is_plain(rack.identity(), kNameBytesMax) ||
       !is_plain(rack.address(), kAddressBytesMax)) {
-    return invalid("the rack's switch has an empty or malformed identity, or a malformed address");
+    return refused(kRackNames);
   }
   if (rack.sites() == 0 || rack.sites() > core::Stripe::kSitesMax) {
-    return invalid(
-        fmt::format("the rack's switch at {} says that it has {} sites; allowed: 1 to {}",
-                    rack.address(), rack.sites(), core::Stripe::kSitesMax));
+    return refused(kRackSites, rack.address(), rack.sites(), core::Stripe::kSitesMax);
   }
   const auto record = record_of(rack.has_record() ? &rack.record() : nullptr);
   if (!record) {
-    return invalid(fmt::format("the rack's switch at {} has {}", rack.address(), record.error()));
+    return refused(kRackRecord, rack.address(), record.error());
   }
   const Answer<io::SocketAddress> source = parse_source(rack.source(), from);
   if (!source) return tl::unexpected(source.error());
@@ -88,28 +80,22 @@ Answer<RackHello> parse_rack(const v1::RackSwitch& rack, const io::SocketAddress
 
 Answer<void> check_numbers(const v1::Hello& hello) {
   if (hello.world() == 0 || hello.world() > core::kWorldMax || hello.rank() >= hello.world()) {
-    return invalid(
-        fmt::format("rank {} of {} is out of range: ranks are 0 to world - 1, worlds 1 to {}",
-                    hello.rank(), hello.world(), core::kWorldMax));
+    return refused(kRankOutOfRange, hello.rank(), hello.world(), core::kWorldMax);
   }
   if (hello.datagram_bytes_max() < kDatagramBytesMin) {
-    return invalid(fmt::format("datagrams of {} bytes hold no chunk; allowed: {} or more",
-                               hello.datagram_bytes_max(), kDatagramBytesMin));
+    return refused(kShortDatagrams, hello.datagram_bytes_max(), kDatagramBytesMin);
   }
   if (hello.datagram_bytes_max() > kDatagramBytesMax) {
-    return invalid(
-        fmt::format("datagrams of {} bytes are longer than UDP allows; allowed: {} or less",
-                    hello.datagram_bytes_max(), kDatagramBytesMax));
+    return refused(kLongDatagrams, hello.datagram_bytes_max(), kDatagramBytesMax);
   }
   if (hello.small_slots() == 0 && hello.bulk_slots() == 0) {
-    return invalid("a job without slots cannot sum");
+    return refused(kAsksForNoSlots);
   }
   if (hello.small_slots() > kSlotsMax || hello.bulk_slots() > kSlotsMax - hello.small_slots()) {
-    return invalid(fmt::format("{} and {} slots are too many; allowed: {} together",
-                               hello.small_slots(), hello.bulk_slots(), kSlotsMax));
+    return refused(kAsksForManySlots, hello.small_slots(), hello.bulk_slots(), kSlotsMax);
   }
   if (hello.element_bytes() > kElementBytesMax) {
-    return invalid(fmt::format("no element has {} bytes", hello.element_bytes()));
+    return refused(kNoElement, hello.element_bytes());
   }
   return {};
 }
@@ -134,13 +120,10 @@ Refusal parse_refusal(const v1::Refused& refused) {
 Answer<Hello> parse_hello(const v1::Hello& message, std::string address,
                           const io::SocketAddress& from) {
   if (message.protocol_version() != kProtocolVersion) {
-    return invalid("the switch speaks another version of the protocol: " +
-                   std::to_string(kProtocolVersion));
+    return refused(kOtherVersion, kProtocolVersion);
   }
   if (message.job().empty() || !is_plain(message.job(), kNameBytesMax)) {
-    return invalid(
-        fmt::format("the job's name must have 1 to {} characters, none of them a control character",
-                    kNameBytesMax));
+    return refused(kJobName, kNameBytesMax);
   }
   if (Answer<void> checked = check_numbers(message); !checked) {
     return tl::unexpected(checked.error());
@@ -160,10 +143,7 @@ Answer<Hello> parse_hello(const v1::Hello& message, std::string address,
   if (!message.host_identity().empty()) {
     if (!is_plain(message.host_identity(), kNameBytesMax) ||
         !is_plain(message.host_meeting(), kNameBytesMax)) {
-      return invalid(
-          fmt::format("the host's names must have at most {} characters, none of them "
-                      "a control character",
-                      kNameBytesMax));
+      return refused(kHostNames, kNameBytesMax);
     }
     hello.host = RankHost{message.host_identity(), message.host_meeting()};
   }
@@ -199,7 +179,7 @@ Answer<Parting> parse_leave(const v1::Leave& leave) {
   Parting parting = Parting::in_order;
   if (!leave.abort().empty()) {
     parting.abort = abort_of(leave);
-    if (!parting.abort) return invalid("the abort that a rank left with is malformed");
+    if (!parting.abort) return refused(kMalformedAbort);
   }
   if (leave.has_why()) parting.why = parse_refusal(leave.why());
   return parting;
@@ -213,7 +193,7 @@ Answer<TransferNote> parse_transfer(const v1::Transfer& transfer) {
                       transfer.type() <= static_cast<unsigned>(core::DataType::i64) &&
                       transfer.root() < core::kWorldMax && transfer.encoding() <= 0xFFFF &&
                       transfer.priority() <= static_cast<unsigned>(core::Priority::background);
-  if (!exists) return invalid("a transfer has a field that stands for nothing", 0);
+  if (!exists) return tl::unexpected(pointing_at(0, refusal(kMalformedTransfer)));
   return TransferNote{.collective = static_cast<core::Collective>(transfer.collective()),
                       .reduction = static_cast<core::Reduction>(transfer.reduction()),
                       .layout = {static_cast<core::WireFormat>(transfer.format()),

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "join/service/first_contact.h"
+#include "join/refusals.h"
+#include "join/service/door/first_contact.h"
 #include "join/service/parse_request.h"
 #include "join/service/replies.h"
 
@@ -16,16 +17,14 @@ constexpr double kAllowance = 8 << 10;
 constexpr double kAllowancePerSecond = 1 << 10;
 constexpr std::size_t kRoom = kRequestBytesMax + kLengthBytes;
 
-tl::unexpected<Refusal> out_of_turn() {
-  return tl::unexpected<Refusal>(
-      Refusal{RefusalReason::invalid, "the message does not follow the order of joining", -1});
-}
+tl::unexpected<Refusal> out_of_turn() { return refused(sentences::kOutOfTurn); }
 
 }  // namespace
 
 RankConversation::RankConversation(Arrival& arrival, ConversationHost& host)
     : from_(arrival.from),
       address_(arrival.address),
+      account_(address_),
       host_(host),
       hello_(std::move(arrival.hello)),
       rest_(std::move(arrival.rest)),
@@ -58,14 +57,14 @@ void RankConversation::closed() {
     for (const std::string& reply : replies_) bytes += reply.size();
     replies_.clear();
   }
-  host_.gate.release_reply(address_, bytes);
-  host_.gate.close(address_);
+  host_.gate.release_reply(account_, bytes);
+  host_.gate.close(account_);
 }
 
 std::size_t RankConversation::room(base::Instant now) {
   refill(now);
   if (allowance_ >= 1) return std::min(kRoom, static_cast<std::size_t>(allowance_));
-  return host_.gate.may_send(address_, now) ? kRoom : 0;
+  return host_.gate.may_send(account_, now) ? kRoom : 0;
 }
 
 void RankConversation::refill(base::Instant now) {
@@ -76,19 +75,23 @@ void RankConversation::refill(base::Instant now) {
 
 void RankConversation::receive(std::string_view bytes, base::Instant now) {
   heard_at_ = now;
-  const auto count = static_cast<double>(bytes.size());
+  note_overhead(bytes.size(), now);
+  read(bytes);
+}
+
+void RankConversation::note_overhead(std::size_t bytes, base::Instant now) {
+  const auto count = static_cast<double>(bytes);
   if (count <= allowance_) {
     allowance_ -= count;
   } else {
-    host_.gate.note_sent(address_, bytes.size(), now);
+    host_.gate.note_sent(account_, bytes, now);
   }
-  read(bytes);
 }
 
 void RankConversation::read(std::string_view bytes) {
   while (wish() == Wish::talk) {
     const FrameReader::Frame frame = reader_.next(bytes);
-    if (!frame) return refuse({RefusalReason::invalid, no_message(frame.error().length), -1});
+    if (!frame) return refuse(no_message(frame.error().length));
     if (!*frame) return;
     if ((*frame)->empty()) {
       owes_keepalive_ = true;
@@ -128,9 +131,16 @@ Answer<void> RankConversation::handle(const v1::JoinRequest& request) {
 }
 
 Answer<void> RankConversation::enter(const v1::Hello& hello) {
-  if (const Answer<void> may = host_.gate.hello(address_); !may) return may;
-  const Answer<Hello> parsed = parse_hello(hello, address_, from_);
+  const Answer<std::optional<keys::Grant>> grant = host_.tokens.check(hello);
+  if (!grant) return tl::unexpected(grant.error());
+  if (*grant) {
+    account_ = account_of(**grant);
+    host_.gate.move(address_, account_);
+  }
+  if (const Answer<void> may = host_.gate.hello(account_); !may) return may;
+  Answer<Hello> parsed = parse_hello(hello, address_, from_);
   if (!parsed) return tl::unexpected(parsed.error());
+  parsed->grant = *grant;
   through_rack_ = parsed->rack.has_value();
   entry_ = host_.registrar.enter(*parsed, shared_from_this());
   return {};
@@ -138,7 +148,7 @@ Answer<void> RankConversation::enter(const v1::Hello& hello) {
 
 // The gate tells of its limits itself.
 void RankConversation::refuse(const Refusal& refusal) {
-  if (refusal.reason == RefusalReason::invalid) {
+  if (refusal.reason == RefusalReason::invalid || refusal.reason == RefusalReason::not_permitted) {
     host_.on_event(event_of_address(JoinEvent::refused, address_, refusal.message));
   }
   send(reply_of(refusal), true);
@@ -183,7 +193,7 @@ void RankConversation::sent(std::size_t bytes, base::Instant now) {
   sent_ += bytes;
   writes_since_ = now;
   if (sent_ < sending_.size()) return;
-  host_.gate.release_reply(address_, std::exchange(held_bytes_, 0));
+  host_.gate.release_reply(account_, std::exchange(held_bytes_, 0));
   std::string().swap(sending_);
   sent_ = 0;
   writes_since_ = base::Instant::never();
@@ -226,7 +236,7 @@ void RankConversation::send(const v1::JoinReply& reply, bool is_last) {
   std::string frame = frame_of(reply);
   const base::MutexLock lock(mutex_);
   if (!waker_ || wants_finish_ || wants_close_) return;
-  if (host_.gate.hold_reply(address_, frame.size())) {
+  if (host_.gate.hold_reply(account_, frame.size())) {
     replies_.push_back(std::move(frame));
     wants_finish_ = is_last;
   } else {

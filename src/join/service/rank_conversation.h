@@ -21,7 +21,8 @@
 #include "join/connection/frames.h"
 #include "join/rank_listener.h"
 #include "join/service/connection_gate.h"
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
+#include "join/service/token_check.h"
 #include "proto/infold/v1/control.pb.h"
 
 namespace infold::join {
@@ -38,6 +39,7 @@ struct ConversationHost {
   ConnectionGate gate;
   ConversationTimes times;
   EventListener on_event;  // hears of refusals that no registrar makes
+  TokenCheck tokens = TokenCheck();
 };
 
 class RankConversation final : public Conversation,
@@ -50,6 +52,7 @@ class RankConversation final : public Conversation,
   void closed() override;
   std::size_t room(base::Instant now) override;
   void receive(std::string_view bytes, base::Instant now) override;
+  void note_overhead(std::size_t bytes, base::Instant now) override;
   void hear_end(const std::string& why) override;
   std::string_view output(base::Instant now) override;
   void sent(std::size_t bytes, base::Instant now) override;
@@ -77,7 +80,9 @@ class RankConversation final : public Conversation,
   const io::SocketAddress from_;
   const std::string address_;
 
-  // Only the loop's thread uses these.
+  // Only the loop's thread uses these, except for the account, which does not change once a
+  // registrar knows the rank.
+  std::string account_;  // for which the gate counts: the address, or the token's
   ConversationHost& host_;
   v1::JoinRequest hello_;
   std::string rest_;  // what came with the Hello

@@ -14,7 +14,7 @@
 
 #include "base/check.h"
 #include "join/registry/fuzzing.h"
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 #include "join/service/parse_request.h"
 #include "join/service/rank_conversation.h"
 
@@ -73,24 +73,19 @@ class Run {
     FirstContact contact;
     while (choices_.are_left()) {
       const auto bytes = choices_.some();
-      std::string_view left(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      const std::size_t before = left.size();
-      const FirstContact::Step step = contact.receive(left);
-      CHECK(left.size() <= before);
+      const FirstContact::Step step =
+          contact.receive({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       CHECK(contact.take_output().size() <= kOutputMax);
       if (step == FirstContact::Step::is_refused) {
         CHECK(!contact.reason().empty());
         return;
       }
-      if (step == FirstContact::Step::listens) {
-        CHECK(left.empty());
-        continue;
-      }
+      if (step == FirstContact::Step::listens) continue;
       Arrival arrival;
       arrival.from = *io::SocketAddress::parse_number(kAddress + ":5000", "fuzz");
       arrival.address = kAddress;
       arrival.hello = std::move(contact.hello());
-      arrival.rest = std::string(left);
+      arrival.rest = contact.take_rest();
       conversation_ = std::make_shared<RankConversation>(arrival, host_);
       conversation_->begin([] {}, now_);
       return;

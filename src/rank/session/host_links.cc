@@ -59,7 +59,10 @@ HostLinks::Joined HostLinks::join_at(const Host& host, const join::Hello& hello)
   limits.stop = joining_.get_token();
   limits.is_at_rank = options_.is_at_rank;
   limits.at = host.address;
-  Joined link = or_stop(join::JobLink::join(host.name, hello, limits));
+  limits.fingerprint = host.fingerprint;
+  join::Hello own = hello;
+  own.token = host.token;
+  Joined link = or_stop(join::JobLink::join(host.name, own, limits));
   if (!link) return link;
   const join::Answer<void> stays = (*link)->stay(met_.get_token());
   if (stays) return link;

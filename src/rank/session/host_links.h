@@ -36,6 +36,8 @@ class HostLinks {
   struct Host {
     std::string name;  // as the user wrote it, for errors
     io::SocketAddress address;
+    std::optional<keys::Fingerprint> fingerprint = {};  // empty: it uses no keys
+    std::string token = {};
   };
   struct Options {
     std::vector<Host> hosts;

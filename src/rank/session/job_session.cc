@@ -10,6 +10,7 @@
 #include "io/host/clock.h"
 #include "io/udp/udp_endpoint.h"
 #include "join/job_plan.h"
+#include "keys/token/join_strings.h"
 #include "plan/driver_shares.h"
 #include "rank/session/host/host_plan.h"
 #include "rank/session/join_error.h"
@@ -72,13 +73,29 @@ Result<void> JobSession::run(const CallHistory& history, Setup& setup) {
 
 // Looks up names only once, so that all later steps use the same hosts.
 Result<void> JobSession::find_hosts() {
-  const bool meets_at_rank = options_.sites == Sites::workers;
-  for (const std::string& name :
-       meets_at_rank ? std::vector{options_.rendezvous} : options_.switches) {
-    const Result<io::SocketAddress> found = look_up_host(name, deadline_, options_.stop);
+  if (options_.sites == Sites::workers) return find_rendezvous();
+  const auto strings = keys::read_join_strings(options_.switches);
+  if (!strings) return tl::unexpected(unavailable(strings.error()));
+  for (const keys::JoinString& each : *strings) {
+    const Result<io::SocketAddress> found = look_up_host(each.place, deadline_, options_.stop);
     if (!found) return tl::unexpected(found.error());
-    hosts_.push_back({name, *found});
+    hosts_.push_back({each.place, *found, each.fingerprint, each.token});
   }
+  return {};
+}
+
+Result<void> JobSession::find_rendezvous() {
+  const std::string place(keys::place_of(options_.rendezvous));
+  const Result<io::SocketAddress> found = look_up_host(place, deadline_, options_.stop);
+  if (!found) return tl::unexpected(found.error());
+  hosts_.push_back({place, *found});
+  if (place.size() == options_.rendezvous.size()) return {};
+  auto keys = keys::RendezvousKeys::of(options_.rendezvous.substr(place.size() + 1));
+  if (!keys)
+    return tl::unexpected(unavailable(std::string("the secret of the rendezvous ") + keys.error()));
+  rendezvous_keys_ = std::move(*keys);
+  hosts_.back().fingerprint = rendezvous_keys_->identity.fingerprint();
+  hosts_.back().token = rendezvous_keys_->token;
   return {};
 }
 
@@ -137,10 +154,12 @@ Result<void> JobSession::open_driver_sockets() {
 Result<void> JobSession::open_rendezvous() {
   if (options_.sites != Sites::workers || options_.rank != 0) return {};
   HostLinks::Host& host = hosts_.front();
-  auto opened = Rendezvous::open(host.name, host.address);
+  auto opened =
+      Rendezvous::open(host.name, host.address, rendezvous_keys_ ? &*rendezvous_keys_ : nullptr);
   if (!opened) return tl::unexpected(std::move(opened.error()));
   rendezvous_ = std::move(*opened);
-  host = {rendezvous_->address().text(), rendezvous_->address()};
+  host.name = rendezvous_->address().text();
+  host.address = rendezvous_->address();
   if (options_.on_rendezvous) options_.on_rendezvous(host.name);
   return {};
 }

@@ -66,6 +66,7 @@ class JobSession final : public Membership {
 
   // The steps of joining, in this order.
   Result<void> find_hosts();
+  Result<void> find_rendezvous();
   Result<void> open_sockets();
   Error cannot_send(const base::Error& error) const;  // for sockets of these steps
   Result<void> open_rendezvous();
@@ -102,6 +103,7 @@ class JobSession final : public Membership {
   SiteTable table_;
   std::unique_ptr<HostShare> share_;   // null: this rank shares no memory
   std::unique_ptr<OwnSite> own_site_;  // null: this rank does not sum for others
+  std::optional<keys::RendezvousKeys> rendezvous_keys_;
   std::unique_ptr<Rendezvous> rendezvous_;
   std::optional<HostLinks> links_;
   std::optional<core::Abort> end_;  // what the other ranks are told when this one leaves

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/plain_text.h"
+#include "join/refusals.h"
 
 namespace infold::rank {
 namespace {
@@ -12,7 +13,8 @@ constexpr std::string_view kPrefix = "join: ";
 
 Code code_of(join::RefusalReason reason) {
   switch (reason) {
-    case join::RefusalReason::invalid: return Code::invalid_argument;
+    case join::RefusalReason::invalid:
+    case join::RefusalReason::not_permitted: return Code::invalid_argument;
     case join::RefusalReason::mismatch: return Code::mismatch;
     case join::RefusalReason::full: return Code::resource_exhausted;
     case join::RefusalReason::too_late: return Code::deadline_exceeded;
@@ -50,8 +52,10 @@ Error error_of(const join::Refusal& refusal) {
 
 join::Refusal refusal_of(const Error& error, int rank) {
   const std::size_t start = error.message.starts_with(kPrefix) ? kPrefix.size() : 0;
-  return {reason_of(error.code),
-          "rank " + std::to_string(rank) + ": " + error.message.substr(start), rank};
+  join::Refusal why = join::refusal(join::sentences::kRankFails, rank, error.message.substr(start));
+  why.reason = reason_of(error.code);
+  why.rank = rank;
+  return why;
 }
 
 }  // namespace infold::rank

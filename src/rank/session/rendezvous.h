@@ -11,15 +11,17 @@
 #include "io/address/socket_address.h"
 #include "join/registry/job_registry.h"
 #include "join/service/join_server.h"
+#include "keys/token/rendezvous_keys.h"
 
 namespace infold::rank {
 
 class Rendezvous {
  public:
-  // `name` is the address as the user wrote it, for errors. Throws std::system_error if no thread
-  // can be started.
+  // `name` is the address as the user wrote it, for errors. Null `keys`: every rank may join.
+  // Throws std::system_error if no thread can be started.
   static Result<std::unique_ptr<Rendezvous>> open(const std::string& name,
-                                                  const io::SocketAddress& at);
+                                                  const io::SocketAddress& at,
+                                                  const keys::RendezvousKeys* keys = nullptr);
 
   io::SocketAddress address() const { return server_->address(); }
 

@@ -3,23 +3,19 @@
 
 #include <algorithm>
 #include <new>
-#include <string>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "io/host/clock.h"
 #include "io/host/log.h"
 #include "join/job_plan.h"
+#include "join/refusals.h"
 #include "plan/plan_text.h"
 #include "study/emulate/emulated_ranks.h"
 
 namespace infold::emulate {
 namespace {
 
-tl::unexpected<join::Refusal> refuse(std::string message) {
-  return tl::unexpected(join::Refusal{join::RefusalReason::broken, std::move(message), -1});
-}
+using namespace join::sentences;
 
 // Sites at ranks come last. A real rank may have joined at the switch itself, and may differ from
 // the ranks of the emulator.
@@ -45,22 +41,17 @@ join::Answer<void> check(const join::JobTerms& terms, const EmulationOptions& op
   const plan::Plan plan = join::plan_of_sites(terms);
   const auto fault = plan::find_fault(plan);
   if (terms.world != options.ranks || fault) {
-    return refuse("the switch has sent terms that make no plan: " +
-                  fault.value_or("another number of ranks"));
+    return join::refused(kNoPlan, fault.value_or("another number of ranks"));
   }
   if (!all_or_none_sum(terms, options.shape.ranks_sum)) {
-    return refuse(
-        "some ranks of the job sum a share, and others do not; let all join with one INFOLD_SITES");
+    return join::refused(kSomeRanksSum);
   }
   for (const plan::Tree& tree : plan.trees) {
     const bool is_at_rank = tree.aggregators.front().place == plan::Place::rank;
     for (std::uint32_t rank = is_at_rank ? 0 : options.real; rank < options.ranks; ++rank) {
       if (plan::position_of(tree, static_cast<std::uint16_t>(rank)).aggregator == 0) continue;
-      return refuse(fmt::format(
-          "the switch puts rank {}, which {}, into a rack or a host; it must be directly below the "
-          "{}",
-          rank, rank < options.real ? "sums a share" : "is emulated",
-          is_at_rank ? "sites of ranks" : "switch"));
+      return join::refused(kRankInRack, rank, rank < options.real ? "sums a share" : "is emulated",
+                           is_at_rank ? "sites of ranks" : "switch");
     }
   }
   return {};
@@ -74,7 +65,7 @@ join::Answer<std::vector<io::SocketAddress>> sites_of(const join::JobTerms& term
   for (const join::SiteAddress& site : terms.sites) {
     auto address = io::SocketAddress::parse_number(site.address, "a site");
     if (!address || address->is_any()) {
-      return refuse("the switch has a site at " + site.address + ", which is not an address");
+      return join::refused(kSiteOfSwitch, site.address);
     }
     address->take_link(real_switch);
     sites.push_back(*address);
@@ -126,12 +117,12 @@ join::Answer<void> SwitchEmulator::start_job(const join::JobTerms& terms) {
   const auto sites = sites_of(terms, options_.real_switch);
   if (!sites) return tl::unexpected(sites.error());
   if (options_.shape.ranks_sum && !ends_with(terms, server_->addresses())) {
-    return refuse("the switch has sent other sites of emulated ranks than these have");
+    return join::refused(kOtherEmulatedSites);
   }
   join::Answer<void> answer;
   loop_->run([&] {
     if (server_->find(terms.job) != nullptr) {
-      answer = refuse("the switch has given one number to two jobs");
+      answer = join::refused(kOneNumberTwice);
       return;
     }
     try {
@@ -139,9 +130,7 @@ join::Answer<void> SwitchEmulator::start_job(const join::JobTerms& terms) {
                                                  server_->deliver_to(terms.job)),
                    terms, *sites);
     } catch (const std::bad_alloc&) {
-      answer = tl::unexpected(
-          join::Refusal{join::RefusalReason::full,
-                        "the emulator has no memory for the job; start it with fewer ranks", -1});
+      answer = join::refused(kNoMemoryForRanks);
     }
   });
   return answer;

@@ -10,6 +10,7 @@
 
 #include "join/client/job_stream.h"
 #include "join/connection/connection_loop.h"
+#include "join/refusals.h"
 #include "study/emulate/at_switch/switch_relay_job.h"
 #include "study/emulate/emulated_ranks.h"
 
@@ -20,7 +21,6 @@ using join::JobTerms;
 using join::Parting;
 using join::ReadyReport;
 using join::Refusal;
-using join::RefusalReason;
 
 namespace {
 
@@ -28,7 +28,7 @@ constexpr auto kConnectMax = std::chrono::seconds(10);
 // Real ranks have deadlines of their own, so emulated ranks need not give up early.
 constexpr auto kEmulatedPatience = std::chrono::hours(1);
 
-const Refusal kStopping = {RefusalReason::stopping, "the emulator is stopping", -1};
+const Refusal kStopping = join::refusal(join::sentences::kEmulatorStops);
 
 // One thread serves the links of all ranks.
 SwitchRelayOptions completed(SwitchRelayOptions options) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "join/refusals.h"
 #include "study/emulate/at_switch/switch_relay.h"
 #include "study/emulate/at_switch/switch_relay_job.h"
 
@@ -60,11 +61,7 @@ void SwitchRelay::hear_go(std::uint64_t entry, const std::vector<join::HostGroup
 join::Answer<void> SwitchRelay::start_at_plane(const Job& job, const JobTerms& terms) {
   if (job.has_rank_0) return plane_.start_job(terms);
   return tl::unexpected(
-      Refusal{join::RefusalReason::invalid,
-              "job '" + job.name +
-                  "': rank 0 has joined at the switch itself; it must join at the emulator, which "
-                  "hears its calls",
-              0});
+      join::pointing_at(0, join::refusal(join::sentences::kRank0AtSwitch, job.name)));
 }
 
 // Runs before any rank of the job learns that all are ready.

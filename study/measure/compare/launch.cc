@@ -33,7 +33,7 @@ std::string add_switch(const Lab& lab, Launch& launch, const std::string& node,
                        const std::string& host, std::size_t threads) {
   const std::string address = fmt::format("{}:{}", host, kSwitchPort);
   launch.daemons.push_back(
-      lab.at(node, {lab.places().infold, "switch", "--listen", address, "--threads",
+      lab.at(node, {lab.places().infold, "switch", "--insecure", "--listen", address, "--threads",
                     fmt::format("{}", threads), "--json", "--log-level", "warn"}));
   return address;
 }

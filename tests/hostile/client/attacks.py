@@ -10,6 +10,7 @@ import contextlib
 import pathlib
 import resource
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -43,10 +44,12 @@ def flood_max():
 
 
 class Target:
-    """A switch under attack, for a number of seconds."""
+    """A switch under attack, for a number of seconds. With a fingerprint, it uses keys. Attackers
+    have no token."""
 
-    def __init__(self, host, port, source, seconds):
+    def __init__(self, host, port, source, seconds, fingerprint=""):
         self.address = (host, port)
+        self.fingerprint = fingerprint
         self.source = (source, 0)
         self.until = time.monotonic() + seconds
         self.names = 0
@@ -87,10 +90,17 @@ class Target:
 
 
 class Connection:
-    """A join connection that sends any bytes. The attack itself reads the answers."""
+    """A join connection that sends any bytes, over TLS if the switch uses keys. The attack itself
+    reads the answers."""
 
-    def __init__(self, target, deaf=False):
+    def __init__(self, target, deaf=False, is_plain=False):
         self.socket = target.connect(deaf)
+        if target.fingerprint and not is_plain:
+            try:
+                self.socket = frames.secured(self.socket, target.fingerprint)
+            except OSError:
+                self.socket.close()
+                raise
 
     def __enter__(self):
         return self
@@ -115,7 +125,7 @@ class Connection:
             while received := self.socket.recv(1 << 16):
                 pass
             return bool(received)
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantReadError):
             return True
         except OSError:
             return False
@@ -124,7 +134,7 @@ class Connection:
 
     def end(self):
         """Ends the attacker's direction alone."""
-        self.socket.shutdown(socket.SHUT_WR)
+        socket.socket.shutdown(self.socket, socket.SHUT_WR)
 
     def close(self):
         self.socket.close()
@@ -133,6 +143,11 @@ class Connection:
         """Closes with a reset, as the kernel does for a killed process that left data unread."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
+
+
+def plain_connection(target, deaf=False):
+    """Returns a connection for an attack that speaks TLS itself, or does not."""
+    return Connection(target, deaf, is_plain=True)
 
 
 @contextlib.contextmanager

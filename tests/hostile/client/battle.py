@@ -87,12 +87,23 @@ def switch_process(folder, *words):
         switch.wait()
 
 
+def key_words(uses_keys, folder):
+    return ("--keys", "--state", f"{folder}/state") if uses_keys else ("--insecure",)
+
+
+def join_string(stated):
+    """Returns the string of a switch with keys, or nothing."""
+    return (stated.get("keys") or {}).get("join_string", "")
+
+
 class Loopback:
     """Everything is on this machine. The attacker has an address of its own."""
 
     plane = "user"
 
-    def __init__(self, binary):
+    def __init__(self, binary, uses_keys=False):
+        self.uses_keys = uses_keys
+        self.stated = {}
         self.job = Job(binary)
         self.binary = binary
         self.address = ("127.0.0.1", free_port())
@@ -110,10 +121,11 @@ class Loopback:
                 self.binary,
                 "switch",
                 "--listen",
-                self.where(),
+                "{}:{}".format(*self.address),
                 "--json",
                 "--metrics",
                 self.metrics,
+                *key_words(self.uses_keys, folder),
                 *words,
             ) as (self.switch, self.stated):
                 yield self
@@ -126,7 +138,7 @@ class Loopback:
         return int(found[1]) if found else 0
 
     def where(self):
-        return "{}:{}".format(*self.address)
+        return join_string(self.stated) or "{}:{}".format(*self.address)
 
     def start_rank(self, rank, *words):
         return self.job.start(*words, "--switch", self.where(), "--rank", str(rank))
@@ -150,8 +162,10 @@ class Namespaces:
 
     plane = "xdp"
 
-    def __init__(self, binary):
+    def __init__(self, binary, uses_keys=False):
         self.binary = binary
+        self.uses_keys = uses_keys
+        self.stated = {}
         host, port = xdp_network.SWITCH.split(":")
         self.address = (host, int(port))
         self.source = ""
@@ -181,14 +195,15 @@ class Namespaces:
                 "--dev",
                 xdp_network.ports(3),
                 "--listen",
-                self.where(),
+                xdp_network.SWITCH,
                 "--json",
+                *key_words(self.uses_keys, folder),
                 *words,
             ) as (self.switch, self.stated):
                 yield self
 
     def where(self):
-        return xdp_network.SWITCH
+        return join_string(self.stated) or xdp_network.SWITCH
 
     def start_rank(self, rank, *words):
         return self.job.at(rank, *words, "--switch", self.where(), "--rank", str(rank))
@@ -298,7 +313,6 @@ class Battle:
         expect(threads <= allowed, f"{threads} threads, {allowed} allowed")
 
     def start(self, name, source, seed, seconds):
-        host, port = self.ground.address
         return self.ground.start_attacker(
             self.binary,
             "--attack",
@@ -308,7 +322,7 @@ class Battle:
             "--seconds",
             str(seconds),
             "--at",
-            f"{host}:{port}",
+            self.ground.where(),
             "--from",
             source,
         )

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The test takes the arrivals. join_server_test.cc has a whole server.
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
 
 #include <memory>
 #include <string>

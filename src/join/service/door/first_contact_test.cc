@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "join/service/first_contact.h"
+#include "join/service/door/first_contact.h"
 
 #include <string>
 
@@ -34,10 +34,9 @@ v1::JoinReply reply_in(const std::string& output) {
 TEST(FirstContact, EndsWithTheHelloAndLeavesTheRest) {
   FirstContact contact;
   const std::string bytes = keepalive() + hello_frame() + "rest";
-  std::string_view left = bytes;
-  EXPECT_EQ(contact.receive(left), Step::has_hello);
+  EXPECT_EQ(contact.receive(bytes), Step::has_hello);
   EXPECT_EQ(contact.hello().hello().job(), "job");
-  EXPECT_EQ(left, "rest");
+  EXPECT_EQ(contact.take_rest(), "rest");
   EXPECT_EQ(contact.take_output(), keepalive());
   EXPECT_EQ(contact.take_output(), "");
 }
@@ -46,8 +45,8 @@ TEST(FirstContact, WaitsForAHelloThatComesByteByByte) {
   FirstContact contact;
   const std::string bytes = hello_frame();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    std::string_view left = std::string_view(bytes).substr(i, 1);
-    EXPECT_EQ(contact.receive(left), i + 1 < bytes.size() ? Step::listens : Step::has_hello);
+    const std::string_view next = std::string_view(bytes).substr(i, 1);
+    EXPECT_EQ(contact.receive(next), i + 1 < bytes.size() ? Step::listens : Step::has_hello);
   }
 }
 
@@ -56,8 +55,7 @@ TEST(FirstContact, RefusesWhatIsNoHello) {
   ready.mutable_ready();
   for (const std::string& message : {frame_of(ready), std::string("\0\0\0\1\xff", 5)}) {
     FirstContact contact;
-    std::string_view left = message;
-    EXPECT_EQ(contact.receive(left), Step::is_refused);
+    EXPECT_EQ(contact.receive(message), Step::is_refused);
     const v1::JoinReply reply = reply_in(contact.take_output());
     EXPECT_EQ(reply.refused().message(), "the first message is not a Hello");
   }
@@ -65,8 +63,7 @@ TEST(FirstContact, RefusesWhatIsNoHello) {
 
 TEST(FirstContact, RefusesALongMessageByItsLength) {
   FirstContact contact;
-  std::string_view left("\0\0\x10\1", 4);
-  EXPECT_EQ(contact.receive(left), Step::is_refused);
+  EXPECT_EQ(contact.receive({"\0\0\x10\1", 4}), Step::is_refused);
   EXPECT_EQ(contact.reason(), "a message of 4097 bytes was announced, but 4096 are allowed");
 }
 
@@ -74,8 +71,7 @@ TEST(FirstContact, RefusesAFloodOfKeepalives) {
   FirstContact contact;
   std::string flood;
   for (int i = 0; i < 17; ++i) flood += keepalive();
-  std::string_view left = flood;
-  EXPECT_EQ(contact.receive(left), Step::is_refused);
+  EXPECT_EQ(contact.receive(flood), Step::is_refused);
   EXPECT_EQ(contact.reason(), "too many keepalives before the Hello");
 }
 
@@ -86,10 +82,8 @@ TEST(FirstContact, TellsAnOldRankInItsOwnLanguage) {
   const std::string bytes = std::string(kPreface) + settings + call;
   for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
     FirstContact contact;
-    std::string_view first = std::string_view(bytes).substr(0, cut);
-    std::string_view second = std::string_view(bytes).substr(cut);
-    Step step = contact.receive(first);
-    if (step == Step::listens) step = contact.receive(second);
+    Step step = contact.receive(std::string_view(bytes).substr(0, cut));
+    if (step == Step::listens) step = contact.receive(std::string_view(bytes).substr(cut));
     ASSERT_EQ(step, Step::is_refused) << "cut at " << cut;
     const std::string output = contact.take_output();
     EXPECT_EQ(output.substr(0, 9), settings);
@@ -100,8 +94,7 @@ TEST(FirstContact, TellsAnOldRankInItsOwnLanguage) {
 TEST(FirstContact, KeepsOnlySoMuchOfAnOldRank) {
   FirstContact contact;
   const std::string endless = std::string(kPreface) + std::string(8192, '\x7f');
-  std::string_view left = endless;
-  EXPECT_EQ(contact.receive(left), Step::is_refused);
+  EXPECT_EQ(contact.receive(endless), Step::is_refused);
 }
 
 }  // namespace

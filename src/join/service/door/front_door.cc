@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "join/service/front_door.h"
+#include "join/service/door/front_door.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <list>
 #include <map>
 #include <netinet/tcp.h>
-#include <string_view>
+#include <optional>
 #include <sys/epoll.h>
 #include <thread>
 #include <unistd.h>
@@ -20,7 +20,9 @@
 #include "io/host/clock.h"
 #include "io/host/patience.h"
 #include "io/memory/doorbell.h"
-#include "join/service/first_contact.h"
+#include "join/refusals.h"
+#include "join/service/door/first_contact.h"
+#include "join/service/door/handshake_places.h"
 #include "join/service/parse_request.h"
 #include "join/service/replies.h"
 
@@ -53,12 +55,14 @@ base::Result<io::FileDescriptor> listen_on(const io::SocketAddress& address) {
 class FrontDoor::State {
  public:
   State(io::FileDescriptor listener, io::FileDescriptor epoll, io::Doorbell bell,
-        ConnectionGate& gate, base::Duration silence_max)
+        ConnectionGate& gate, base::Duration silence_max, std::shared_ptr<const TlsContext> tls)
       : listener_(std::move(listener)),
         epoll_(std::move(epoll)),
         bell_(std::move(bell)),
         gate_(gate),
-        silence_max_(silence_max) {
+        silence_max_(silence_max),
+        tls_(std::move(tls)),
+        places_(gate.limits().handshakes_open_max, gate.limits().handshakes_open_of_address_max) {
     watch(listener_.get());
     watch(bell_.descriptor());
   }
@@ -85,6 +89,7 @@ class FrontDoor::State {
     io::SocketAddress from;
     std::string address;
     FirstContact contact;
+    enum : std::uint8_t { none, waits, ready, begun } handshake = none;
     base::Instant until;
     std::list<int>::iterator place;  // in by_time_
   };
@@ -118,6 +123,7 @@ class FrontDoor::State {
         }
       }
       close_late();
+      begin_waiting();
     }
   }
 
@@ -169,12 +175,9 @@ class FrontDoor::State {
     const int descriptor = socket.get();
     watch(descriptor);
     by_time_.push_back(descriptor);
-    visitors_.emplace(descriptor, Visitor{std::move(socket),
-                                          from,
-                                          std::move(address),
-                                          {},
-                                          now_ + silence_max_,
-                                          std::prev(by_time_.end())});
+    visitors_.emplace(descriptor,
+                      Visitor{std::move(socket), from, std::move(address), FirstContact(tls_.get()),
+                              Visitor::none, now_ + silence_max_, std::prev(by_time_.end())});
   }
 
   void listen_to(Visitors::iterator found) {
@@ -183,8 +186,12 @@ class FrontDoor::State {
     const ssize_t bytes = recv(own.socket.get(), buffer.data(), buffer.size(), 0);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (bytes <= 0) return forget(found);
-    std::string_view left(buffer.data(), static_cast<std::size_t>(bytes));
-    const FirstContact::Step step = own.contact.receive(left);
+    answer(found, own.contact.receive({buffer.data(), static_cast<std::size_t>(bytes)}));
+  }
+
+  void answer(Visitors::iterator found, FirstContact::Step step) {
+    Visitor& own = found->second;
+    if (step == FirstContact::Step::asks) return open_handshake(found);
     const std::string output = own.contact.take_output();
     if (step == FirstContact::Step::is_refused) {
       users_.on_event(event_of_address(JoinEvent::refused, own.address, own.contact.reason()));
@@ -193,12 +200,42 @@ class FrontDoor::State {
     }
     say(own.socket.get(), output);
     if (step == FirstContact::Step::listens) return;
-    Arrival arrival = {std::move(own.socket), own.from, own.address, std::move(own.contact.hello()),
-                       std::string(left)};
+    Arrival arrival = {std::move(own.socket),
+                       own.from,
+                       own.address,
+                       std::move(own.contact.hello()),
+                       own.contact.take_rest(),
+                       own.contact.take_session()};
     watch_no_more(arrival.socket.get());
-    by_time_.erase(own.place);
-    visitors_.erase(found);
+    drop(found);
     users_.take(std::move(arrival));
+  }
+
+  // The gate has told of its limit.
+  void open_handshake(Visitors::iterator found) {
+    Visitor& own = found->second;
+    if (const Answer<void> may = gate_.handshake(own.address); !may) {
+      own.contact.turn_away(may.error());
+      say_goodbye(std::move(own.socket), own.contact.take_output());
+      return forget(found);
+    }
+    if (places_.take(own.address, found->first)) {
+      own.handshake = Visitor::begun;
+      return answer(found, own.contact.shake_hands());
+    }
+    own.handshake = Visitor::waits;
+    watch_no_more(found->first);  // what else it says waits in its socket
+  }
+
+  // The loop ends, because each turn needs a connection that waits.
+  void begin_waiting() {
+    while (!ready_.empty()) {
+      const auto found = visitors_.find(ready_.front());
+      ready_.pop_front();
+      found->second.handshake = Visitor::begun;
+      watch(found->first);
+      answer(found, found->second.contact.shake_hands());
+    }
   }
 
   // A connection that is new has room for so little, unless its other end wants it not to.
@@ -221,16 +258,30 @@ class FrontDoor::State {
 
   void forget(Visitors::iterator found) {
     gate_.close(found->second.address);
-    by_time_.erase(found->second.place);
+    drop(found);
+  }
+
+  void drop(Visitors::iterator found) {
+    Visitor& own = found->second;
+    if (own.handshake == Visitor::waits) {
+      places_.forget(own.address, found->first);
+    } else if (own.handshake != Visitor::none) {
+      ready_.remove(found->first);
+      if (const std::optional<int> next = places_.give_back(own.address)) {
+        visitors_.at(*next).handshake = Visitor::ready;
+        ready_.push_back(*next);
+      }
+    }
+    by_time_.erase(own.place);
     visitors_.erase(found);
   }
 
   void close_late() {
     while (!by_time_.empty() && visitors_.at(by_time_.front()).until <= now_) {
       const auto found = visitors_.find(by_time_.front());
-      const Refusal late = {RefusalReason::too_late, "the connection has not said Hello in time",
-                            -1};
-      say_goodbye(std::move(found->second.socket), frame_of(reply_of(late)));
+      const Refusal late = refusal(sentences::kLateHello);
+      found->second.contact.refuse(late);
+      say_goodbye(std::move(found->second.socket), found->second.contact.take_output());
       forget(found);
     }
     while (!goodbyes_.empty() && goodbyes_.front().until <= now_) goodbyes_.pop_front();
@@ -241,11 +292,14 @@ class FrontDoor::State {
   const io::Doorbell bell_;
   ConnectionGate& gate_;
   const base::Duration silence_max_;
+  const std::shared_ptr<const TlsContext> tls_;  // null: ranks join without TLS
   Users users_;
   std::atomic<bool> stops_ = false;
   io::FileDescriptor spare_ = spare();
   base::Instant now_ = io::monotonic_now();
-  Visitors visitors_;  // by their descriptors
+  HandshakePlaces places_;
+  std::list<int> ready_;  // waited for a place, and have one now
+  Visitors visitors_;     // by their descriptors
   std::list<int> by_time_;
   std::list<Goodbye> goodbyes_;  // by time
   std::thread thread_;
@@ -253,7 +307,8 @@ class FrontDoor::State {
 
 base::Result<std::unique_ptr<FrontDoor>> FrontDoor::listen(const io::SocketAddress& address,
                                                            ConnectionGate& gate,
-                                                           base::Duration silence_max) {
+                                                           base::Duration silence_max,
+                                                           std::shared_ptr<const TlsContext> tls) {
   base::Result<io::FileDescriptor> listener = listen_on(address);
   if (!listener) return tl::unexpected(listener.error());
   io::FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
@@ -262,8 +317,9 @@ base::Result<std::unique_ptr<FrontDoor>> FrontDoor::listen(const io::SocketAddre
   }
   base::Result<io::Doorbell> bell = io::Doorbell::open();
   if (!bell) return tl::unexpected(bell.error());
-  return std::unique_ptr<FrontDoor>(new FrontDoor(std::make_unique<State>(
-      std::move(*listener), std::move(epoll), std::move(*bell), gate, silence_max)));
+  return std::unique_ptr<FrontDoor>(
+      new FrontDoor(std::make_unique<State>(std::move(*listener), std::move(epoll),
+                                            std::move(*bell), gate, silence_max, std::move(tls))));
 }
 
 FrontDoor::FrontDoor(std::unique_ptr<State> state) : state_(std::move(state)) {}
