@@ -115,9 +115,9 @@ std::optional<Refusal> JobRegistry::find_lack_of_room(const Hello& hello) const 
     return refusal(kRanks, places_, hello.world, limits.places_max);
   }
   // A token has limits of its own, and its ranks may all be behind one address.
+  if (hello.grant || hello.address.empty()) return std::nullopt;
   const auto found = of_address_.find(hello.address);
-  if (hello.grant || hello.address.empty() || found == of_address_.end()) return std::nullopt;
-  const OfAddress& of_address = found->second;
+  const OfAddress of_address = found == of_address_.end() ? OfAddress{} : found->second;
   if (of_address.jobs >= limits.jobs_of_address_max) {
     return refusal(kJobsOfAddress, of_address.jobs, hello.address);
   }

@@ -177,6 +177,8 @@ TEST_F(Registry, JobsHaveAllPlacesTogetherAndOneAddressAShare) {
     own.address = address;
     return come(registry, own);
   };
+  expect_refused(come_from("d", "0", 1'501), RefusalReason::full,
+                 "jobs of 0 ranks come from d, and 1501 more would exceed the limit for one");
   const Rank first = come_from("a", "1", 1'000);
   expect_refused(come_from("a", "2", 501), RefusalReason::full,
                  "jobs of 1000 ranks come from a, and 501 more would exceed the limit for one");
