@@ -54,12 +54,12 @@ std::string clause(const Clause<Args...>& part, std::type_identity_t<Args>... ar
   return fmt::format(part.text, std::forward<Args>(args)...);
 }
 
+namespace sentences {
+using enum RefusalReason;
+
 using Text = std::string_view;
 using Number = std::uint64_t;
 using Seconds = double;
-
-namespace sentences {
-using enum RefusalReason;
 
 // Tokens, at a switch with keys.
 inline constexpr Sentence<> kNoToken = {
