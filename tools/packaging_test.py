@@ -125,14 +125,19 @@ class PackagingTest(unittest.TestCase):
         """Names and files agree. This check needs no container engine."""
         text = (PACKAGING / "Containerfile").read_text("utf-8")
         words = image.instructions(ROOT)
-        known = {"FROM", "COPY", "RUN", "USER", "EXPOSE", "STOPSIGNAL", "ENTRYPOINT", "CMD"}
-        self.assertLessEqual({word for word, _ in words}, known)
+        known = "FROM COPY RUN USER ENV VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD"
+        self.assertLessEqual({word for word, _ in words}, set(known.split()))
         said = dict(words)
         self.assertNotIn(said["USER"], ("root", "0"))
         command = json.loads(said["ENTRYPOINT"]) + json.loads(said["CMD"])
         self.assertEqual(command[:2], ["/usr/bin/infold", "switch"])
         self.assertIn(
             f"useradd --system --no-create-home --shell /usr/sbin/nologin {said['USER']}", text
+        )
+        # The switch keeps its keys where the volume is, and its user may write there.
+        self.assertEqual(said["ENV"], f"STATE_DIRECTORY={said['VOLUME']}")
+        self.assertIn(
+            f"--owner {said['USER']} --group {said['USER']} --mode 700 {said['VOLUME']}", text
         )
 
 
