@@ -175,7 +175,7 @@ TEST(FrontDoorTls, AnAddressThatBeginsHandshakesWithoutEndIsTurnedAway) {
 TEST(FrontDoorTls, HandshakesThatStopAreClosedInTime) {
   ConnectionLimits limits;
   limits.handshakes_open_max = limits.handshakes_open_of_address_max = 2;
-  TlsDoor door(limits, base::milliseconds(200));
+  TlsDoor door(limits, base::seconds(2));
   TlsOtherEnd silent(door.address()), begun(door.address()), open(door.address()),
       waits(door.address());
   ASSERT_TRUE(begun.begin());
