@@ -57,10 +57,6 @@ struct KeyOptions::Keys {
   const std::shared_ptr<keys::LiveKeyring> keyring;
 };
 
-std::int64_t seconds_since_1970() {
-  return (io::monotonic_now() + io::wall_clock_offset()).ns / 1'000'000'000;
-}
-
 void KeyOptions::declare(Options& options) {
   options.flag("--keys", wants_keys_,
                "Let only ranks join that have a token, over TLS; the default unless the switch "
@@ -83,7 +79,7 @@ keys::Stated<void> KeyOptions::open(const io::SocketAddress& listen,
   if (!path) return failed(path.error());
   keys::Stated<keys::StateDirectory> state = keys::StateDirectory::open(*path);
   if (!state) return failed(state.error());
-  keys::Stated<keys::SwitchKeys> all = keys::load_or_make_keys(*state, seconds_since_1970());
+  keys::Stated<keys::SwitchKeys> all = keys::load_or_make_keys(*state, io::seconds_since_1970());
   if (!all) return failed(all.error());
   keys_ = std::make_shared<Keys>(std::move(*state), std::move(*all));
   return {};

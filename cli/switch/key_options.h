@@ -66,7 +66,4 @@ inline constexpr std::string_view kStateHelp =
     "or "
     "~/.local/state/infold";
 
-// The time of the wall clock, in seconds since 1970.
-std::int64_t seconds_since_1970();
-
 }  // namespace infold::cli

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "cli/line/output.h"
-#include "cli/switch/key_options.h"
 #include "cli/token/token_state.h"
+#include "io/host/clock.h"
 #include "keys/state/switch_keys.h"
 
 namespace infold::cli {
@@ -42,7 +42,7 @@ class TokenList final : public Command {
     if (!state) return token_failed(output, name(), state.error());
     auto book = keys::load_book(*state);
     if (!book) return token_failed(output, name(), book.error());
-    book->forget_dead(seconds_since_1970());
+    book->forget_dead(io::seconds_since_1970());
     output.text("{:16}  {:5}  {:7}  {:>7}  {:>8}  {:24} {}\n", "id", "kind", "state", "ranks",
                 "slots", "ends", "job");
     for (const keys::BookEntry& entry : book->entries) {

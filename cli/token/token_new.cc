@@ -10,9 +10,9 @@
 
 #include "cli/commands.h"
 #include "cli/line/output.h"
-#include "cli/switch/key_options.h"
 #include "cli/token/token_state.h"
 #include "core/world.h"
+#include "io/host/clock.h"
 #include "join/registrar.h"
 #include "keys/state/switch_keys.h"
 
@@ -42,9 +42,7 @@ class TokenNew final : public Command {
                  "TIME");
     options.flag("--rack", is_for_racks_,
                  "Let the switch of a rack join with it, and speak for the ranks of the rack");
-    options.address("--at", at_, at_address_,
-                    "Where the switch lets ranks join, HOST:PORT; without it the string begins "
-                    "with '#', and HOST:PORT belongs before that");
+    at_.declare(options);
     state_.declare(options);
     options.examples(
         "  infold token new --job train --ranks 64 --ttl 8h --at 10.0.0.1:7700 > join.txt\n"
@@ -54,7 +52,7 @@ class TokenNew final : public Command {
   }
 
   ExitCode run(Output& output) override {
-    const std::int64_t now = seconds_since_1970();
+    const std::int64_t now = io::seconds_since_1970();
     keys::Grant grant;
     if (ttl_ != "none") {
       const std::optional<std::int64_t> seconds = parse_ttl(ttl_);
@@ -83,7 +81,7 @@ class TokenNew final : public Command {
     if (!fingerprint) return token_failed(output, name(), fingerprint.error());
     const auto made = keys::add_token(*state, grant, now);
     if (!made) return token_failed(output, name(), made.error());
-    const std::string join = join_text(at_, *fingerprint, made->text);
+    const std::string join = at_.join_string(*fingerprint, made->text);
     output.text("{}\n", join);
     output.object({{"id", keys::id_text(made->id)},
                    {"join_string", join},
@@ -98,8 +96,7 @@ class TokenNew final : public Command {
   std::optional<std::uint32_t> slots_;
   std::string ttl_ = "30d";
   bool is_for_racks_ = false;
-  std::string at_;
-  io::SocketAddress at_address_;
+  JoinPlace at_;
   TokenState state_;
 };
 

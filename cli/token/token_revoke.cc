@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/line/output.h"
-#include "cli/switch/key_options.h"
 #include "cli/token/token_state.h"
+#include "io/host/clock.h"
 #include "keys/state/switch_keys.h"
 
 namespace infold::cli {
@@ -39,7 +39,7 @@ class TokenRevoke final : public Command {
     }
     const auto state = state_.open();
     if (!state) return token_failed(output, name(), state.error());
-    const auto revoked = keys::revoke_token(*state, *id, seconds_since_1970());
+    const auto revoked = keys::revoke_token(*state, *id, io::seconds_since_1970());
     if (!revoked) return token_failed(output, name(), revoked.error());
     if (!*revoked) {
       return token_failed(output, name(),

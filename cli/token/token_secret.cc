@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/line/output.h"
-#include "cli/switch/key_options.h"
 #include "cli/token/token_state.h"
+#include "io/host/clock.h"
 #include "keys/state/switch_keys.h"
 
 namespace infold::cli {
@@ -36,7 +36,7 @@ class TokenSecret final : public Command {
     const auto state = state_.open();
     if (!state) return token_failed(output, name(), state.error());
     if (renews_) {
-      const auto renewed = keys::renew_secret(*state, seconds_since_1970());
+      const auto renewed = keys::renew_secret(*state, io::seconds_since_1970());
       if (!renewed) return token_failed(output, name(), renewed.error());
     }
     const auto book = keys::load_book(*state);

@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/line/output.h"
-#include "cli/switch/key_options.h"
 #include "cli/token/token_state.h"
+#include "io/host/clock.h"
 #include "keys/state/switch_keys.h"
 
 namespace infold::cli {
@@ -21,9 +21,7 @@ class TokenShow final : public Command {
   }
 
   void declare(Options& options) override {
-    options.address("--at", at_, at_address_,
-                    "Where the switch lets ranks join, HOST:PORT; without it the string begins "
-                    "with '#', and HOST:PORT belongs before that");
+    at_.declare(options);
     state_.declare(options);
     options.examples("  infold token show --at 10.0.0.1:7700 > join.txt");
   }
@@ -35,17 +33,16 @@ class TokenShow final : public Command {
     if (const auto fingerprint = keys::load_fingerprint(*state); !fingerprint) {
       return token_failed(output, name(), fingerprint.error());
     }
-    const auto all = keys::load_or_make_keys(*state, seconds_since_1970());
+    const auto all = keys::load_or_make_keys(*state, io::seconds_since_1970());
     if (!all) return token_failed(output, name(), all.error());
-    const std::string join = join_text(at_, all->identity.fingerprint(), all->open_token);
+    const std::string join = at_.join_string(all->identity.fingerprint(), all->open_token);
     output.text("{}\n", join);
     output.object({{"join_string", join}});
     return ExitCode::kDone;
   }
 
  private:
-  std::string at_;
-  io::SocketAddress at_address_;
+  JoinPlace at_;
   TokenState state_;
 };
 

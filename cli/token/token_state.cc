@@ -24,6 +24,17 @@ keys::Stated<keys::StateDirectory> TokenState::open() const {
   return state;
 }
 
+void JoinPlace::declare(Options& options) {
+  options.address("--at", typed_, at_,
+                  "Where the switch lets ranks join, HOST:PORT; without it the string begins "
+                  "with '#', and HOST:PORT belongs before that");
+}
+
+std::string JoinPlace::join_string(const keys::Fingerprint& fingerprint,
+                                   const std::string& token) const {
+  return keys::text_of(keys::JoinString{typed_, fingerprint, token});
+}
+
 ExitCode token_failed(Output& output, std::string_view command, const std::string& why) {
   output.log("infold {}: {}\n", command, why);
   return ExitCode::kFailed;
@@ -48,11 +59,6 @@ std::optional<std::int64_t> parse_ttl(std::string_view typed) {
                                              : 0;
   if (seconds == 0 || number > kMost / seconds) return std::nullopt;
   return number * seconds;
-}
-
-std::string join_text(const std::string& place, const keys::Fingerprint& fingerprint,
-                      const std::string& token) {
-  return keys::text_of(keys::JoinString{place, fingerprint, token});
 }
 
 }  // namespace infold::cli

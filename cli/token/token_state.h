@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the commands of `infold token` share: the state directory of a switch, and the words in
-// which they speak of tokens.
+// The commands of `infold token` share the state directory of a switch, the place where ranks join
+// it, and the words in which they speak of tokens.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,19 @@ class TokenState {
   std::string state_;
 };
 
+// Where the switch lets ranks join (--at).
+class JoinPlace {
+ public:
+  void declare(Options& options);
+  // Without a place, the string begins with '#', and the user puts the switch's HOST:PORT before
+  // it.
+  std::string join_string(const keys::Fingerprint& fingerprint, const std::string& token) const;
+
+ private:
+  std::string typed_;
+  io::SocketAddress at_;
+};
+
 // Prints an error of the command with this name.
 ExitCode token_failed(Output& output, std::string_view command, const std::string& why);
 
@@ -39,10 +52,5 @@ inline constexpr std::string_view kReloadHint =
 std::string time_text(std::int64_t not_after);
 // Returns seconds: "90s", "30m", "8h" or "7d", a whole number of one unit. `none` has no end.
 std::optional<std::int64_t> parse_ttl(std::string_view typed);
-
-// Returns the string to join with. Without a place, it begins with '#', and the user puts the
-// switch's HOST:PORT before it.
-std::string join_text(const std::string& place, const keys::Fingerprint& fingerprint,
-                      const std::string& token);
 
 }  // namespace infold::cli

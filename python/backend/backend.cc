@@ -55,7 +55,7 @@ std::string draw_token() {
   return token;
 }
 
-// What rank 0 tells the others: the job's name, and its own address if there are no switches. The
+// Rank 0 tells the others the job's name, and its own address if there are no switches. The
 // address has a secret behind a '#', with which the ranks prove to each other who they are. The
 // secret is as safe as the store. With $INFOLD_TOKEN, all ranks have a secret already, and the
 // store gets none.

@@ -54,6 +54,10 @@ std::string plain_text(std::string_view text) {
   return shown;
 }
 
+bool is_plain_line(std::string_view text) {
+  return text.find('\n') == text.npos && plain_text(text) == text;
+}
+
 std::string printable(std::string_view text) {
   std::string shown(text);
   std::replace_if(

@@ -25,6 +25,9 @@ CodePoint decode_first(std::string_view text);
 // newlines, C1, bidirectional ones, and separators of lines and paragraphs.
 std::string plain_text(std::string_view text);
 
+// Whether `text` is one line that plain_text() would not change.
+bool is_plain_line(std::string_view text);
+
 // Writes '?' for each byte that is not a printable character of ASCII, also for newlines.
 std::string printable(std::string_view text);
 

@@ -123,7 +123,7 @@ inline constexpr Sentence<Number, Text> kHellos = {
 inline constexpr Sentence<> kReplies = {full,
                                         "too many replies wait for ranks that do not take them"};
 
-// What is wrong with a message itself.
+// These say what is wrong with a message itself.
 inline constexpr Sentence<Number> kOtherVersion = {
     invalid, "the switch speaks another version of the protocol: {}"};
 inline constexpr Sentence<Number> kJobName = {

@@ -19,6 +19,11 @@ base::Duration wall_clock_offset() {
          now;
 }
 
+std::int64_t seconds_since_1970() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+}
+
 void rest(base::Duration duration) {
   const timespec time = {duration.ns / 1'000'000'000, duration.ns % 1'000'000'000};
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);

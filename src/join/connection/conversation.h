@@ -38,7 +38,7 @@ class Conversation {
   virtual std::size_t room(base::Instant now) = 0;
   virtual void receive(std::string_view bytes, base::Instant now) = 0;
   // Hears of bytes that came around those of receive(), such as TLS needs. They count against
-  // room(), but are no sign of life.
+  // room(), but do not show that the other end lives.
   virtual void note_overhead(std::size_t, base::Instant) {}
   // No more bytes come. `why` is empty if the other end has ended its direction in order. Else it
   // is the system's reason why the connection broke, and no more bytes are sent either. The

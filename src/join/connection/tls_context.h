@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all TLS sessions of a switch, or of a process's ranks, have in common: TLS 1.3 alone,
+// A context has what all TLS sessions of a switch, or of a process's ranks, share: TLS 1.3 alone,
 // without tickets, early data, compression or certificates of clients. Contexts are immutable; any
 // thread may use them.
 #pragma once

@@ -52,7 +52,7 @@ void counted_free(void* block, const char*, int) {
 const bool kCounts =
     CRYPTO_set_mem_functions(&counted_malloc, &counted_realloc, &counted_free) == 1;
 
-// What a session holds beside OpenSSL's share.
+// Returns the bytes that a session holds beside OpenSSL's share.
 std::size_t own_bytes(const TlsSession& session) {
   return sizeof(TlsSession) + session.output().size() + session.waiting_bytes();
 }

@@ -72,7 +72,7 @@ class TlsSession {
   // Says that this end sends no more. Does nothing unless the session is open.
   void end();
 
-  // What is to be sent next. It stays valid until any other call.
+  // Returns the bytes to send next. They stay valid until any other call.
   std::string_view output() const { return std::string_view(output_).substr(sent_); }
   void sent(std::size_t bytes);
 

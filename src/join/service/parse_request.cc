@@ -31,7 +31,7 @@ constexpr std::size_t kAddressBytesMax = 262;
 
 // Control characters could split a line of a log or an error into several lines, or reorder it.
 bool is_plain(std::string_view text, std::size_t bytes_max) {
-  return text.size() <= bytes_max && text.find('\n') == text.npos && base::plain_text(text) == text;
+  return text.size() <= bytes_max && base::is_plain_line(text);
 }
 
 Answer<SiteAddress> parse_site(const v1::Hello& hello) {

@@ -20,16 +20,11 @@ Refusal refusal_of(keys::TokenFault fault) {
   return refusal(kExpiredToken);
 }
 
-// The hour at which a token ends is one of the wall clock, so that it is the same after a restart.
-std::int64_t seconds_since_1970() {
-  const base::Instant now = io::monotonic_now() + io::wall_clock_offset();
-  return now.ns / 1'000'000'000;
-}
-
 }  // namespace
 
+// The hour at which a token ends is one of the wall clock, so that it is the same after a restart.
 TokenCheck::TokenCheck(std::shared_ptr<const keys::LiveKeyring> keyring, Clock clock)
-    : keyring_(std::move(keyring)), clock_(clock ? std::move(clock) : seconds_since_1970) {}
+    : keyring_(std::move(keyring)), clock_(clock ? std::move(clock) : io::seconds_since_1970) {}
 
 Answer<std::optional<keys::Grant>> TokenCheck::check(const v1::Hello& hello) const {
   if (!is_on()) return std::nullopt;

@@ -13,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "io/host/read_whole.h"
+
 namespace infold::keys {
 namespace {
 
@@ -39,18 +41,6 @@ Stated<void> make_folders(const std::string& path) {
   if (error) return failed(fmt::format("cannot create {}: {}", parent.string(), error.message()));
   if (mkdir(path.c_str(), S_IRWXU) == 0 || errno == EEXIST) return {};
   return failed(fmt::format("cannot create {}: {}", path, reason_of(errno)));
-}
-
-// Reads until the end of the file or `bytes_max` + 1 bytes.
-bool read_whole(int file, std::size_t bytes_max, std::string& text) {
-  char buffer[4096];
-  while (text.size() <= bytes_max) {
-    const ssize_t bytes = ::read(file, buffer, sizeof(buffer));
-    if (bytes == 0) return true;
-    if (bytes < 0 && errno != EINTR) return false;
-    if (bytes > 0) text.append(buffer, static_cast<std::size_t>(bytes));
-  }
-  return true;
 }
 
 bool write_whole(int file, std::string_view text) {
@@ -139,7 +129,7 @@ Stated<std::optional<std::string>> StateDirectory::read(const char* name) const 
         where));
   }
   std::string text;
-  if (!read_whole(file.get(), kFileBytesMax, text)) {
+  if (!io::read_whole(file.get(), kFileBytesMax, text)) {
     return failed(fmt::format("cannot read {}: {}", where, reason_of(errno)));
   }
   if (text.size() > kFileBytesMax) return failed(where + " is longer than any file of infold");

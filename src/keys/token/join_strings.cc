@@ -7,13 +7,13 @@
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/plain_text.h"
 #include "io/host/file_descriptor.h"
+#include "io/host/read_whole.h"
 
 namespace infold::keys {
 namespace {
@@ -37,16 +37,9 @@ tl::expected<std::string, std::string> read_list(const std::string& path) {
     return tl::unexpected(path + " is not a regular file, which could be read again later");
   }
   std::string text;
-  char buffer[4096];
-  for (;;) {
-    const ssize_t bytes = read(file.get(), buffer, sizeof(buffer));
-    if (bytes == 0) break;
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return cannot(errno);
-    text.append(buffer, static_cast<std::size_t>(bytes));
-    if (text.size() > kListBytesMax) {
-      return tl::unexpected(path + " is longer than a list of switches");
-    }
+  if (!io::read_whole(file.get(), kListBytesMax, text)) return cannot(errno);
+  if (text.size() > kListBytesMax) {
+    return tl::unexpected(path + " is longer than a list of switches");
   }
   if (has_keys(text) && (found.st_mode & S_IRWXO) != 0) {
     return tl::unexpected(fmt::format(

@@ -50,8 +50,7 @@ std::optional<std::string> mark_of_claims(const std::string& claims, const Secre
 }  // namespace
 
 bool is_job_name(std::string_view text) {
-  return text.size() <= kJobBytesMax && text.find('\n') == text.npos &&
-         base::plain_text(text) == text;
+  return text.size() <= kJobBytesMax && base::is_plain_line(text);
 }
 
 std::optional<std::string> make_token(const Grant& grant, const Secret& secret) {
